@@ -36,7 +36,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStarted(Event):
-    """The worker runs. Written again by a resumed worker (`resumed_from` then names the step)."""
+    """The worker runs. Written again when the number of steps is known, and by a resumed worker (`resumed_from`)."""
 
     type: ClassVar[str] = "job_started"
     kind: str = ""
@@ -242,7 +242,7 @@ class Job:
     parent: str = ""
     """Run id whose adapter this job starts from ("" = none)."""
     model: dict[str, Any] = field(default_factory=dict)
-    """{"base": "embedded" | folder | hub id, "adapter": folder or "", "backend": "auto", ...}: `settings.ModelSettings`."""
+    """{"base": "embedded" | folder | hub id, "adapter": folder or "", ...}: `settings.ModelSettings`."""
     persona: dict[str, Any] = field(default_factory=dict)
     """{"name", "system", "sampling": {...}}: `persona.Persona`."""
     data: dict[str, Any] = field(default_factory=dict)
