@@ -100,7 +100,10 @@ def missing_extra(error: ImportError) -> str:
     """The install line for the extra that holds the missing module."""
     from ada_tui.extras import install_line
 
-    return install_line(error.name or "") or f"cannot import {error.name or error}: the installation is broken; reinstall ada-tui"
+    return (
+        install_line(error.name or "")
+        or f"cannot import {error.name or error}: the installation is broken; reinstall ada-tui"
+    )
 
 
 def _fail(code: int, message: str, arguments: list[str]) -> None:

@@ -88,7 +88,7 @@ class Tail:
         self.path = path
         self.offset = offset
         self.restarted = False
-        """True after a `lines()` call that found the file shorter than before (the reader should forget what it had)."""
+        """True after a `lines()` call that found the file shorter than before: forget what was read."""
 
     def lines(self) -> list[tuple[int, bytes]]:
         """(offset, line) of every complete new line, at most `CHUNK` bytes per call; [] when there is none."""

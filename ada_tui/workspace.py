@@ -60,7 +60,7 @@ class Workspace:
         return load(self.root, overrides)
 
     def resolve(self, path: str) -> Path:
-        """`path` as given in ada.toml: absolute, ~, or relative to the workspace; data/ falls back to the bundled one."""
+        """`path` of ada.toml: absolute, ~, or relative to the workspace; data/ falls back to the bundled one."""
         candidate = self.root / Path(path).expanduser()
         if not candidate.exists() and path.startswith("data/"):
             bundled = bundled_data() / path.removeprefix("data/")

@@ -1,0 +1,157 @@
+"""From settings to a started job: what each kind of job is asked, and where its adapter comes from.
+
+The app and the command line both start jobs through here. Not here: the process (`launch.py`), the files (`jobs.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ada_tui import __version__, jobs, launch, persona
+from ada_tui.errors import BadInput
+from ada_tui.jobs import JobDir
+from ada_tui.protocol import Job
+from ada_tui.settings import Settings
+from ada_tui.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A model that can speak: the base, or the base with an adapter."""
+
+    name: str
+    """"base", "grpo-1:step-20", or the adapter folder's name."""
+    adapter: str = ""
+    """Adapter folder, "" for the base itself."""
+    run: str = ""
+    """Run id the adapter comes from."""
+    reason: str = ""
+    """Why this one was taken, when nobody named it."""
+
+
+BASE = Policy(name="base")
+
+
+def policy(workspace: Workspace, reference: str) -> Policy:
+    """The policy that `reference` names: "base", RUN, RUN:STEP or an adapter folder.
+
+    Raises:
+        BadInput: there is no such run, step or folder.
+    """
+    if reference in ("", "base"):
+        return BASE
+    folder = Path(reference).expanduser()
+    if (folder / "adapter_config.json").is_file():
+        return Policy(name=folder.resolve().name, adapter=str(folder.resolve()))
+    run, _, step = reference.partition(":")
+    job = jobs.find(workspace.checkpoints, run)
+    adapters = dict(job.adapters())
+    if not adapters:
+        raise BadInput(f"{job.path}: has no complete adapter yet; wait for its first checkpoint, or choose another run")
+    wanted = step.removeprefix("step-")
+    if wanted and (not wanted.isdigit() or int(wanted) not in adapters):
+        have = ", ".join(str(number) for number in adapters)
+        raise BadInput(f"{job.id}: no complete adapter at step {step!r}; there are {have}")
+    number = int(wanted) if wanted else max(adapters)
+    return Policy(name=f"{job.id}:step-{number}", adapter=str(adapters[number]), run=job.id)
+
+
+def start_of_grpo(workspace: Workspace, settings: Settings) -> Policy:
+    """Where GRPO starts when nobody says: the newest complete SFT run, else the adapter of ada.toml, else the base."""
+    for job in jobs.all_jobs(workspace.checkpoints):
+        if job.id.startswith("sft-") and "/" not in job.id and job.adapters() and launch.status(job).name == "done":
+            return dataclasses.replace(policy(workspace, job.id), reason="the newest complete SFT run")
+    if settings.model.adapter:
+        chosen = policy(workspace, str(workspace.resolve(settings.model.adapter)))
+        return dataclasses.replace(chosen, reason="model.adapter of ada.toml")
+    return dataclasses.replace(BASE, reason="there is no complete SFT run in this workspace")
+
+
+def start_sft(workspace: Workspace, settings: Settings, *, title: str = "") -> JobDir:
+    """Supervised fine-tuning of a new adapter on the training rows. Raises BadInput."""
+    params = {**settings.sft.model_dump(), "lora": settings.lora.model_dump()}
+    return _start(workspace, settings, "sft", BASE, _rows(workspace, settings), params, title)
+
+
+def start_grpo(workspace: Workspace, settings: Settings, start: Policy, *, title: str = "") -> JobDir:
+    """GRPO on the training rows, from the adapter of `start` (or a new one on the base). Raises BadInput."""
+    params = {**settings.grpo.model_dump(), "lora": settings.lora.model_dump()}
+    return _start(workspace, settings, "grpo", start, _rows(workspace, settings), params, title)
+
+
+def start_sample(
+    workspace: Workspace,
+    settings: Settings,
+    who: Policy,
+    prompts: Sequence[Mapping[str, Any]],
+    *,
+    n: int,
+    temperature: float | None = None,
+    title: str = "",
+) -> JobDir:
+    """One scored group of `n` for each of `prompts` ({"prompt", "history", "row"}). Raises BadInput."""
+    params = settings.evaluate.model_dump()
+    params["temperature"] = settings.grpo.temperature if temperature is None else temperature
+    params["policy"] = who.name
+    return _start(workspace, settings, "sample", who, {"prompts": list(prompts), "n": n}, params, title)
+
+
+def start_eval(workspace: Workspace, settings: Settings, arms: Mapping[str, Policy], of: JobDir) -> JobDir:
+    """Compare `arms` (name -> policy) on the held-out rows; the job lives in `of`/evals/. Raises BadInput."""
+    data = {**_rows(workspace, settings), "arms": {name: arm.adapter for name, arm in arms.items()}}
+    return _start(workspace, settings, "eval", BASE, data, settings.evaluate.model_dump(), "", of.path / "evals")
+
+
+def start_export(workspace: Workspace, settings: Settings, who: Policy, of: JobDir) -> JobDir:
+    """Merge, convert, quantise and try `who`; the job lives in `of`/exports/. Raises BadInput."""
+    data = {"adapter": who.adapter, "held_out": _rows(workspace, settings)["held_out"]}
+    return _start(workspace, settings, "export", who, data, settings.export.model_dump(), "", of.path / "exports")
+
+
+def _rows(workspace: Workspace, settings: Settings) -> dict[str, str]:
+    """Paths of the prepared prompt rows, relative to the workspace where they are inside it."""
+    from ada_tui.dataset import prepare
+
+    prepared = prepare(workspace, settings)
+    return {"train": _inside(workspace, prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+
+
+def _inside(workspace: Workspace, path: Path) -> str:
+    return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)
+
+
+def _start(
+    workspace: Workspace,
+    settings: Settings,
+    kind: str,
+    who: Policy,
+    data: dict[str, Any],
+    params: dict[str, Any],
+    title: str = "",
+    parent: Path | None = None,
+) -> JobDir:
+    from rewards import RewardConfig
+
+    model = {**settings.model.model_dump(), "adapter": who.adapter}
+    job = Job(
+        kind=kind,
+        title=title,
+        created=time.time(),
+        workspace=str(workspace.root),
+        parent=who.run,
+        model=model,
+        persona=persona.load(workspace.resolve(settings.data.persona)).to_dict(),
+        data=data,
+        rewards=RewardConfig.load(workspace.resolve(settings.rewards.folder)).to_dict(),
+        params={**params, "worker": settings.worker.model_dump(), "own_rewards": settings.rewards.own},
+        seed=int(params.get("seed", 0)),
+        version=__version__,
+    )
+    made = jobs.create(parent or workspace.checkpoints, job)
+    launch.start(made, python=settings.worker.python)
+    return made
