@@ -63,7 +63,7 @@ def go_offline(job: Job) -> None:
 
 def _run(context: JobContext) -> int:
     _install_signals(context)
-    context.emit(JobStarted(kind=context.job.kind, pid=os.getpid(), host=socket.gethostname(), versions=versions()))
+    context.started()
     heartbeat = Heartbeat(context.emit)
     heartbeat.start()
     ended = JobEnded(status="done")
