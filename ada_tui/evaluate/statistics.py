@@ -60,7 +60,7 @@ def paired_difference(
         raise BadInput(f"{a} and {b} share {len(shared)} prompt(s); at least two are needed for an interval")
     deltas = np.array([of_b[key] - of_a[key] for key in shared])
     mean = float(deltas.mean())
-    if np.ptp(deltas) == 0:
+    if np.ptp(deltas) < 1e-12:  # scipy refuses a degenerate sample
         return Difference(a, b, mean, mean, mean, len(shared))
     interval = bootstrap(
         (deltas,),
