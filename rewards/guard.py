@@ -1,0 +1,236 @@
+"""The guard: what no persona excuses. A penalty of -1..0, and a gate that makes every other reward worthless.
+
+It is no vote among the rewards: empty, broken or repeated text must not win by doing nothing wrong. Only `rewards`
+imports it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
+
+from rewards.config import RewardConfig
+from rewards.kinds import decide
+from rewards.length import is_code_reply
+from rewards.text import View, view
+from rewards.types import SOCIAL_KINDS, Result, Row, Span
+from rewards.unsolicited import list_items
+
+_TEMPLATE = re.compile(
+    r"<\|[\w /]{1,40}\|>|<\|?(?:im_start|im_end|endoftext|eot_id|bos|eos|pad|start_of_turn|end_of_turn)\|?>|\[/?INST\]|<</?SYS>>|</?s>"
+)
+_ROLE = re.compile(r"^[ \t*]{0,6}(?:user|human|assistant|system|ada|you|me)[ *]{0,4}:", re.MULTILINE | re.IGNORECASE)
+_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2190-\u21ff\u23e9-\u23fa]")
+_STRETCH = re.compile(r"([a-z])\1{3,}", re.IGNORECASE)
+_BANGS = re.compile(r"!!!|\?\?\?")
+_CAPS = re.compile(r"(?<![^\W_])[A-Z]{2,}(?![^\W_])")
+
+
+@dataclass(slots=True)
+class _Finding:
+    v: View
+    gated: bool = False
+    cost: float = 0.0
+    spans: list[Span] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+
+    def hard(self, reason: str, *spans: tuple[int, int]) -> None:
+        self.gated = True
+        self.why.append(f"{reason}: nothing else counts")
+        self._mark("broken", -1.0, spans)
+
+    def soft(self, cost: float, category: str, reason: str, *spans: tuple[int, int]) -> None:
+        self.cost += cost
+        self.why.append(f"{reason}: {-cost:+.2f}")
+        self._mark(category, -cost, spans)
+
+    def _mark(self, category: str, delta: float, spans: tuple[tuple[int, int], ...]) -> None:
+        self.spans += [Span(a, b, "guard", category, round(delta, 2), self.v.raw[a:b]) for a, b in spans]
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """The guard's value, whether the gate fell, and the evidence."""
+
+    value: float
+    gated: bool
+    result: Result
+
+
+def guard(prompt: str, completion: str, row: Row, config: RewardConfig, *, truncated: bool = False) -> Guarded:
+    """-1 and gated for broken text; 0 for healthy text; in between for bad manners.
+
+    >>> config = RewardConfig.default()
+    >>> guard("Hi", "", Row(), config).gated, guard("Hi", "Hey, you!", Row(), config).value
+    (True, 0.0)
+    """
+    v, p = view(completion), view(prompt)
+    found = _Finding(v)
+    _hard(found, v, p, row, config, prompt, completion)
+    if not found.gated:
+        _soft(found, v, p, row, config, prompt, completion, truncated)
+    value = -1.0 if found.gated else -min(20, round(found.cost * 20)) / 20 + 0.0
+    why = found.why
+    return Guarded(value, found.gated, Result(round(1 + value, 2), tuple(found.spans), tuple(why)))
+
+
+def _hard(f: _Finding, v: View, p: View, row: Row, config: RewardConfig, prompt: str, completion: str) -> None:
+    if not v.raw.strip():
+        return f.hard("empty")
+    if match := _TEMPLATE.search(v.raw):
+        f.hard(f"chat-template token '{match.group()}'", match.span())
+    code = is_code_reply(prompt, completion, row, config)
+    words = v.words
+    if not words:
+        return None if code else f.hard("no words")
+    if "language" not in row.allow and _non_latin(v.prose, v.raw) > 0.15 and not _non_latin(p.norm, p.raw):
+        f.hard("another script than the prompt's")
+    n = len(words)
+    if n >= 20 and repetition(words) > 0.45:
+        f.hard(f"{repetition(words):.0%} of the three-word runs are repeated")
+    if run := _same_word(v):
+        f.hard("the same word four times in a row", run)
+    if n >= 5 and copied(words, p.words) > 0.6:
+        f.hard("copied from the prompt")
+    if _gibberish(v, config) > 0.25:
+        f.hard("gibberish")
+    if n >= 7 and "," not in v.prose and len(list_items(v)) < 2:
+        function = config.lexicon("function_words").words
+        if sum(w in function for w in words) < 0.12 * n:
+            f.hard("words without grammar")
+    return None
+
+
+def _soft(
+    f: _Finding, v: View, p: View, row: Row, config: RewardConfig, prompt: str, completion: str, truncated: bool
+) -> None:
+    words, n = v.words, len(v.words)
+    kind, _ = decide(prompt, row, config)
+    share = repetition(words)
+    if n >= 8 and share > 0.25:
+        f.soft(0.3, "repetition", f"{share:.0%} of the three-word runs are repeated")
+    elif twice := _said_twice(v):
+        f.soft(0.3, "repetition", "says a sentence twice", twice)
+    emoji = [m.span() for m in _EMOJI.finditer(v.raw) if v.prose[m.start()] != " "]
+    if emoji:
+        f.soft(min(0.6, 0.1 * len(emoji)), "emoji", f"{len(emoji)} emoji", *emoji)
+    if match := _BANGS.search(v.prose) or _STRETCH.search(v.prose):
+        f.soft(0.2, "shrill", f"'{v.raw[match.start() : match.end()]}'", match.span())
+    caps = _CAPS.findall(v.raw) if len(v.raw) < 5000 else []
+    if n >= 4 and sum(len(c) > 2 for c in caps) >= max(3, 0.5 * n):
+        f.soft(0.3, "shouting", "shouting")
+    if v.obfuscated:
+        f.soft(0.2, "obfuscated", "hidden letters", *v.obfuscated)
+    penalty = config.number("lower_case_penalty", 0.2)
+    letters = [c for c in v.raw if c.isalpha()]
+    if (
+        penalty
+        and n >= 3
+        and v.prose.strip()
+        and not any(c.isupper() for c in letters)
+        and any(c.islower() for c in letters)
+    ):
+        f.soft(penalty, "lower case", "all in lower case")
+    if roles := [m.span() for m in _ROLE.finditer(v.raw) if v.prose[m.start() : m.end()].strip()]:
+        if len(roles) >= 2 or v.prose[: roles[0][0]].strip():
+            f.soft(0.5, "roles", "plays both roles", *roles)
+    code = is_code_reply(prompt, completion, row, config)
+    if n <= 2 and not code and kind not in SOCIAL_KINDS and kind != "factual":
+        f.soft(0.5, "too short", "two words or fewer")
+    if 0 < n < 5 and words == p.words:
+        f.soft(0.3, "echo", "only repeats the prompt")
+    if truncated:
+        f.soft(0.5, "truncated", "cut off before its end")
+
+
+def repetition(words: tuple[str, ...]) -> float:
+    """Share of three-word runs that stood in the text before.
+
+    >>> repetition(("a", "b", "c", "d"))
+    0.0
+    """
+    runs = max(0, len(words) - 2)
+    if not runs:
+        return 0.0
+    return 1 - len(set(zip(words, words[1:], words[2:], strict=False))) / runs
+
+
+def copied(words: tuple[str, ...], source: tuple[str, ...]) -> float:
+    """Share of three-word runs that the source has too."""
+    if len(words) < 3 or len(source) < 3:
+        return 0.0
+    theirs = set(zip(source, source[1:], source[2:], strict=False))
+    runs = list(zip(words, words[1:], words[2:], strict=False))
+    return sum(run in theirs for run in runs) / len(runs)
+
+
+def _same_word(v: View) -> tuple[int, int] | None:
+    words = v.words
+    for i in range(len(words) - 3):
+        if words[i] == words[i + 1] == words[i + 2] == words[i + 3]:
+            return v.tokens.raw_span(v.tokens.starts[i], v.tokens.ends[i + 3])
+    return None
+
+
+def _said_twice(v: View) -> tuple[int, int] | None:
+    seen: Counter[str] = Counter()
+    for start, end in v.sentences:
+        sentence = " ".join(re.findall(r"\w+", v.prose[start:end]))
+        if sentence.count(" ") >= 2:
+            seen[sentence] += 1
+            if seen[sentence] > 1:
+                return start, end
+    return None
+
+
+def _non_latin(prose: str, raw: str) -> float:
+    """Share of the letters outside code that belong to no Latin alphabet (a look-alike inside a Latin word is no other language)."""
+    if raw.isascii():
+        return 0.0
+    letters = other = 0
+    for shown, char in zip(prose, raw, strict=True):
+        if char.isascii():
+            letters += char.isalpha()
+            continue
+        if char.isalpha() and shown != " ":
+            letters += 1
+            other += _is_other(char)
+    return other / letters if letters else 0.0
+
+
+_LATIN_CACHE: dict[str, bool] = {}
+
+
+def _is_other(char: str) -> bool:
+    known = _LATIN_CACHE.get(char)
+    if known is None:
+        name = unicodedata.name(char, "")
+        known = not (
+            "LATIN" in name
+            or name.startswith(("MATHEMATICAL", "FULLWIDTH LATIN", "MODIFIER", "SCRIPT", "DOUBLE-STRUCK"))
+        )
+        if len(_LATIN_CACHE) < 20_000:
+            _LATIN_CACHE[char] = known
+    return known
+
+
+_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
+
+
+def _gibberish(v: View, config: RewardConfig) -> float:
+    """Share of words that no language would spell so."""
+    words = [w for w in v.words if w.isascii() and w.isalpha()]
+    if len(words) < 3:
+        return 0.0
+    odd = sum(_is_gibberish(w) for w in words)
+    return odd / len(words)
+
+
+def _is_gibberish(word: str) -> bool:
+    n = len(word)
+    if n < 4:
+        return False
+    vowels = sum(c in "aeiouy" for c in word)
+    return vowels == 0 or n > 28 or (n >= 6 and vowels / n < 0.17) or bool(_CONSONANTS.search(word))

@@ -1,0 +1,207 @@
+"""Finding phrases of a list in a text: literal by default, regex by choice. The engine under fillers and lexicons.
+
+It knows nothing of weights, positions or categories. Literal phrases sit in a table keyed by their first word, so the
+cost grows with the text, not with the list. `rewards` only; standard library only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rewards.text import Tokens, View, view
+
+MAX_REGEX = 200
+"""Longest regular expression that is accepted in a filler list."""
+
+MAX_LEXICON_REGEX = 1000
+"""The same for a lexicon, whose lines often are long lists of alternatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Pattern number `entry` stands at `raw[start:end]`."""
+
+    start: int
+    end: int
+    entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
+    entry: int
+
+
+def check_regex(pattern: str, limit: int = MAX_REGEX) -> str | None:
+    """Why a regular expression is refused, or None.
+
+    >>> check_regex("(a+)+")
+    'has a quantifier inside a quantifier, which can take forever on some texts'
+    >>> check_regex("hope (?:this|that) helps")
+    """
+    if len(pattern) > limit:
+        return f"is longer than {limit} characters"
+    try:
+        compiled = _compile(pattern)
+        parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"is no valid regular expression ({error})"
+    nested, unbounded = _quantifiers(parsed, inside=False)
+    if nested:
+        return "has a quantifier inside a quantifier, which can take forever on some texts"
+    if unbounded > 2:
+        return "has more than two of *, + and {n,}, which is slow on long texts"
+    if compiled.match("") or compiled.search("a") or re.compile(pattern).match(""):
+        return "matches the empty string or a single letter"
+    return None
+
+
+def _quantifiers(node: object, inside: bool) -> tuple[bool, int]:
+    """(a variable quantifier stands inside another one, number of unbounded quantifiers) of a parsed expression."""
+    nested, unbounded = False, 0
+    items: Iterable[object] = node if hasattr(node, "__iter__") and not isinstance(node, str | bytes) else ()
+    for item in items:
+        if (
+            isinstance(item, tuple)
+            and len(item) == 2
+            and str(item[0]) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+        ):
+            low, high, body = item[1]
+            repeats = high > 1
+            nested = nested or (inside and repeats)
+            unbounded += int(high >= 1000)
+            deeper = _quantifiers(body, inside or repeats)
+        elif isinstance(item, str | bytes | int):
+            continue
+        else:
+            deeper = _quantifiers(item, inside)
+        nested, unbounded = nested or deeper[0], unbounded + deeper[1]
+    return nested, unbounded
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![^\W_])(?:{pattern.replace(' ', chr(92) + 's+')})(?![^\W_])")
+
+
+class PhraseIndex:
+    """Finds every occurrence of many phrases at once.
+
+    >>> index = PhraseIndex([("great question", False), ("(?:this|that) helps", True)])
+    >>> [(h.start, h.end, h.entry) for h in index.find(view("A great  question. Hope that helps"))]
+    [(2, 17, 0), (24, 34, 1)]
+    """
+
+    def __init__(self, patterns: Sequence[tuple[str, bool]]) -> None:
+        self._by_word: dict[str, list[_Literal]] = {}
+        self._regexes: list[tuple[re.Pattern[str], int]] = []
+        for entry, (pattern, is_regex) in enumerate(patterns):
+            if is_regex:
+                self._regexes.append(
+                    (_compile(pattern.lower() if pattern.isascii() and "\\" not in pattern else pattern), entry)
+                )
+                continue
+            tokens = view(pattern).tokens
+            if not tokens.words:
+                self._regexes.append((re.compile(re.escape(pattern.lower().strip())), entry))
+                continue
+            gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
+            self._by_word.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, entry))
+
+    def find(self, v: View) -> tuple[Hit, ...]:
+        """Hits outside code and quotations, by position; they may overlap. Computed once per text."""
+        found: tuple[Hit, ...] = v.memo(self, lambda: self._find(v))
+        return found
+
+    def entries(self, v: View) -> frozenset[int]:
+        """Numbers of the patterns that occur."""
+        return frozenset(hit.entry for hit in self.find(v))
+
+    def _find(self, v: View) -> tuple[Hit, ...]:
+        tokens = v.plain_tokens
+        hits = self._literals(tokens)
+        for regex, entry in self._regexes:
+            for match in regex.finditer(tokens.text):
+                if match.end() > match.start():
+                    hits.append(Hit(*tokens.raw_span(*match.span()), entry))
+        joined = v.joined_tokens
+        if joined is not None and self._by_word:
+            covered = {(h.start, h.entry) for h in hits}
+            hits += [h for h in self._literals(joined) if (h.start, h.entry) not in covered]
+        hits.sort(key=lambda h: (h.start, -h.end, h.entry))
+        return tuple(hits)
+
+    def _literals(self, tokens: Tokens) -> list[Hit]:
+        hits: list[Hit] = []
+        by_word, words = self._by_word, tokens.words
+        for at, word in enumerate(words):
+            candidates = by_word.get(word)
+            if not candidates:
+                continue
+            for literal in candidates:
+                n = len(literal.words)
+                if n == 1 or (words[at : at + n] == literal.words and self._gaps_fit(tokens, at, literal)):
+                    hits.append(Hit(*tokens.raw_span(tokens.starts[at], tokens.ends[at + n - 1]), literal.entry))
+        return hits
+
+    @staticmethod
+    def _gaps_fit(tokens: Tokens, at: int, literal: _Literal) -> bool:
+        for k, gap in enumerate(literal.gaps, start=at):
+            between = tokens.text[tokens.ends[k] : tokens.starts[k + 1]]
+            if not between.isspace() and (not gap or between.strip() != gap):
+                return False
+        return True
+
+
+def parse_line(line: str) -> tuple[float, str, bool]:
+    """(weight, pattern, is it a regex) of one lexicon line.
+
+    >>> parse_line("no idea"), parse_line("0.5 re:beats (?:me|us)")
+    ((1.0, 'no idea', False), (0.5, 'beats (?:me|us)', True))
+    """
+    weight, rest = 1.0, line.strip()
+    head, _, tail = rest.partition(" ")
+    if tail and re.fullmatch(r"-?\d+\.\d+", head):
+        weight, rest = float(head), tail.strip()
+    return (weight, rest[3:].strip(), True) if rest.startswith("re:") else (weight, rest, False)
+
+
+class Lexicon:
+    """A compiled list of phrases with weights (1 unless a line begins with a decimal number)."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        parsed = [parse_line(line) for line in lines]
+        self.weights = tuple(weight for weight, _, _ in parsed)
+        self.patterns = tuple(pattern for _, pattern, _ in parsed)
+        self.index = PhraseIndex([(pattern, is_regex) for _, pattern, is_regex in parsed])
+        self.words = frozenset(p.replace("'", "") for p in self.patterns if " " not in p)
+        """The one-word entries, for set operations."""
+
+    def find(self, v: View) -> tuple[Hit, ...]:
+        return self.index.find(v)
+
+    def first(self, v: View) -> Hit | None:
+        hits = self.find(v)
+        return hits[0] if hits else None
+
+    def weight(self, v: View) -> float:
+        """Sum of the weights of all hits that do not overlap an earlier one."""
+        return sum(self.weights[h.entry] for h in without_overlaps(self.find(v)))
+
+
+def without_overlaps(hits: Iterable[Hit]) -> list[Hit]:
+    """The hits from left to right, the longest at each place, none overlapping."""
+    out: list[Hit] = []
+    for hit in hits:
+        if not out or hit.start >= out[-1].end:
+            out.append(hit)
+    return out
+
+
+@lru_cache(maxsize=256)
+def lexicon(lines: tuple[str, ...]) -> Lexicon:
+    """The compiled form of a list, shared by every configuration that has the same list."""
+    return Lexicon(lines)

@@ -1,0 +1,142 @@
+"""The `tone` reward: casual all the way through, neither stiff nor swinging between the two.
+
+Its detector is the weakest of all, hence the default weight of 0.5. No opinion on formal rows and on creative and code
+prompts. Only `rewards` imports it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rewards.config import RewardConfig
+from rewards.kinds import decide
+from rewards.phrases import Hit, without_overlaps
+from rewards.text import View, quantise, view
+from rewards.types import Result, Row, Span
+
+_CONTRACTION = re.compile(
+    r"(?<![^\W_])[a-z]+'(?:s|t|re|ve|ll|d|m|all|em)(?![^\W_])|(?<![^\W_])'(?:cause|til|em)(?![^\W_])"
+)
+_UNCONTRACTED = re.compile(
+    r"(?<![^\W_])(?:i am|i have|i will|i would|you are|you have|you will|we are|we have|we will|they are|they have|it is|it will|that is"
+    r"|there is|here is|what is|who is|do not|does not|did not|is not|are not|was not|were not|has not|have not|had not|will not"
+    r"|would not|could not|should not|cannot|can not|let us)(?=\s+[^\W_])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What was found: casual and formal places, and per sentence which of both prevails (+1, -1, 0)."""
+
+    casual: tuple[Hit, ...]
+    formal: tuple[Hit, ...]
+    uncontracted: tuple[tuple[int, int], ...]
+    signs: tuple[int, ...]
+    mixed_case: bool
+
+    @property
+    def formality(self) -> float:
+        return len(self.formal) + 0.5 * len(self.uncontracted)
+
+
+def marks(v: View, config: RewardConfig) -> Marks:
+    """Casual and formal markers of a text; computed once per text and list."""
+    casual_list, formal_list = config.lexicon("casual"), config.lexicon("formal")
+    found: Marks = v.memo((casual_list, formal_list), lambda: _marks(v, config))
+    return found
+
+
+def _marks(v: View, config: RewardConfig) -> Marks:
+    tokens = v.plain_tokens
+    casual = list(config.lexicon("casual").find(v))
+    casual += [Hit(*tokens.raw_span(*m.span()), -1) for m in _CONTRACTION.finditer(tokens.text)]
+    casual = without_overlaps(sorted(casual, key=lambda h: (h.start, -h.end)))
+    formal = without_overlaps(config.lexicon("formal").find(v))
+    stiff = tuple(
+        span for m in _UNCONTRACTED.finditer(tokens.text)
+        if not _kept_whole(m.group(), tokens.text[: m.start()]) and (span := tokens.raw_span(*m.span()))
+    )  # fmt: skip
+    signs = [0.0] * len(v.sentences)
+    if signs:
+        for hit in casual:
+            signs[v.sentence_at(hit.start)] += 1
+        for hit in formal:
+            signs[v.sentence_at(hit.start)] -= 1
+        for start, _ in stiff:
+            signs[v.sentence_at(start)] -= 0.5
+    return Marks(tuple(casual), tuple(formal), stiff, tuple((s > 0) - (s < 0) for s in signs), _mixed_case(v))
+
+
+@lru_cache(maxsize=1)
+def _wh() -> re.Pattern[str]:
+    return re.compile(r"(?:what|who|how|where|when|why|whatever|which)\s+$")
+
+
+def _kept_whole(phrase: str, before: str) -> bool:
+    """ "I know what it is" cannot be contracted, nor can "how it is going" be called stiff."""
+    return phrase in ("it is", "that is", "you are", "they are", "i am") and bool(_wh().search(before[-10:]))
+
+
+def _mixed_case(v: View) -> bool:
+    """Some sentences begin in lower case and others with a capital."""
+    lower = upper = 0
+    for start, end in v.sentences:
+        for char in v.raw[start:end]:
+            if char.isalpha():
+                lower += char.islower()
+                upper += char.isupper()
+                break
+    return lower >= 2 and upper >= 2 or (lower + upper == 2 and lower == 1 and len(v.words) >= 12)
+
+
+def casual_index(text: str, config: RewardConfig) -> float:
+    """How casual a text reads, about -1..1: the figure that is measured against labelled data (not the reward)."""
+    v = view(text)
+    m = marks(v, config)
+    n = max(8, len(v.words))
+    return (len(m.casual) - m.formality) / n
+
+
+def tone(prompt: str, completion: str, row: Row, config: RewardConfig, *, truncated: bool = False) -> Result:
+    """1 for steady casual text; formal words and flips between registers cost.
+
+    >>> config = RewardConfig.default()
+    >>> tone("", "Sure thing.", Row(), config).score
+    1.0
+    >>> tone("", "Furthermore, it is recommended to proceed.", Row(), config).score <= 0.4
+    True
+    >>> tone("", "Indeed.", Row(register="formal"), config).score
+    """
+    kind, _ = decide(prompt, row, config)
+    if row.register == "formal" or kind in ("creative", "code"):
+        return Result(None)
+    v = view(completion)
+    m = marks(v, config)
+    why: list[str] = []
+    spans: list[Span] = []
+    f = m.formality
+    c = min(len(m.casual), 1 + len(v.sentences) / 2)
+    level = 1 - f / (f + c + 1.5)
+    if f:
+        each = (level - 1) / f
+        spans += [Span(h.start, h.end, "tone", "formal", round(each, 2), v.raw[h.start : h.end]) for h in m.formal]
+        spans += [Span(s, e, "tone", "uncontracted", round(each / 2, 2), v.raw[s:e]) for s, e in m.uncontracted]
+        spans.sort(key=lambda s: s.start)
+        shown = ", ".join(f"'{s.text}'" for s in spans[:4]) + (" ..." if len(spans) > 4 else "")
+        why.append(f"stiff wording ({shown}): {level - 1:+.2f}")
+    flips = 0
+    last = 0
+    for sign in m.signs:
+        flips += int(sign != 0 and last != 0 and sign != last)
+        last = sign or last
+    cost = (0.25 + 0.15 * (flips - 1)) if flips else 0.0
+    if flips:
+        why.append(
+            f"the register flips {flips} time{'' if flips == 1 else 's'} between casual and formal: {-cost:+.2f}"
+        )
+    if m.mixed_case:
+        cost += 0.15
+        why.append("some sentences begin in lower case, others with a capital: -0.15")
+    return Result(quantise(level - cost), tuple(spans), tuple(why))
