@@ -78,7 +78,9 @@ def test_the_tail_starts_over_when_the_file_became_shorter(job: JobDir) -> None:
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"")), max_size=20), st.integers(1, 7))
-def test_the_tail_finds_every_line_however_it_is_cut(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], step: int) -> None:
+def test_the_tail_finds_every_line_however_it_is_cut(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], step: int
+) -> None:
     path = tmp_path_factory.mktemp("tail") / "x"
     data = b"".join(line + b"\n" for line in lines)
     tail, found = Tail(path), []
@@ -117,12 +119,15 @@ def test_only_one_worker_per_job(job: JobDir) -> None:
         owner = job.owner()
         assert owner is not None
         assert owner.pid == os.getpid()
-        code = f"from pathlib import Path; from ada_tui.jobs import *; WorkerLock(JobDir(Path({str(job.path)!r}))).__enter__()"
-        second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        take = "WorkerLock(JobDir(Path(sys.argv[1]))).__enter__()"
+        code = f"import sys; from pathlib import Path; from ada_tui.jobs import *; {take}"
+        second = subprocess.run([sys.executable, "-c", code, str(job.path)], capture_output=True, text=True, check=False)
         assert "another worker is on this job" in second.stderr
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"pid": 1, "started": 5}', b'{"pid": -4, "started": 0}', b'{"pid": "x"}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[1]", b'{"pid": 1, "started": 5}', b'{"pid": -4, "started": 0}', b'{"pid": "x"}']
+)
 def test_a_stale_or_broken_lock_is_nobody(job: JobDir, content: bytes) -> None:
     (job.path / "worker.lock").write_bytes(content)
     assert job.owner() is None
