@@ -31,12 +31,16 @@ ROOMS = [
 @pytest.mark.parametrize(("room", "forbidden"), ROOMS, ids=[room for room, _ in ROOMS])
 def test_room_reaches_only_what_it_may(room: str, forbidden: set[str]) -> None:
     code = f"import {room}, sys; print('\\n'.join(sys.modules))"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert not forbidden & loaded
 
 
 def test_the_worker_never_reaches_the_screen() -> None:
     pytest.importorskip("torch", reason="the train extra is not installed")
     code = "import ada_tui.worker.grpo, ada_tui.worker.sft, ada_tui.worker.sample, sys; print('\\n'.join(sys.modules))"
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert not {"textual", "ada_tui.ui"} & loaded

@@ -55,7 +55,9 @@ def test_golden_group_and_control() -> None:
     assert group.completions[0].raw["rewards"]["length"] == 0.95
     assert group.row["kind"] == "greeting"
     control = protocol.decode_control((GOLDEN / "control-1.json").read_bytes())
-    assert control == Control(version=3, rewards={"weights": {"length": 2.0}}, save=1, probes=[Probe(id="p1", prompt="Hi", n=4)])
+    assert control == Control(
+        version=3, rewards={"weights": {"length": 2.0}}, save=1, probes=[Probe(id="p1", prompt="Hi", n=4)]
+    )
 
 
 def test_unknown_types_and_fields_are_ignored() -> None:
@@ -63,7 +65,9 @@ def test_unknown_types_and_fields_are_ignored() -> None:
     assert decode_event(b'{"type": "step", "step": 3, "aura": 9}') == Step(step=3)
 
 
-@pytest.mark.parametrize("line", [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b'{"type": "step", "step": "three"}'])
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b"null", b"3", b'"x"', b"\xff\xfe", b'{"type": "step", "step": "three"}']
+)
 def test_broken_lines_are_refused_with_the_one_exception(line: bytes) -> None:
     with pytest.raises(NotARecord):
         decode_event(line)

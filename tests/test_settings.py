@@ -60,7 +60,13 @@ def test_init_lays_out_and_keeps_what_exists(tmp_path: Path) -> None:
     (tmp_path / "ada.toml").write_text("[grpo]\nsteps = 3\n")
     made = workspace.init(tmp_path)
     assert made.settings().grpo.steps == 3
-    for name in ("data/ada/conversations.jsonl", "data/ada/persona.toml", "data/rewards/weights.toml", "my_rewards", "checkpoints"):
+    for name in (
+        "data/ada/conversations.jsonl",
+        "data/ada/persona.toml",
+        "data/rewards/weights.toml",
+        "my_rewards",
+        "checkpoints",
+    ):
         assert (tmp_path / name).exists(), name
     (tmp_path / "data" / "ada" / "persona.toml").write_text("name = 'Bo'\n")
     workspace.init(tmp_path)
