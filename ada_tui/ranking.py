@@ -1,7 +1,7 @@
 """What-if: stored groups ranked under a reward configuration, and what differs from another one.
 
-No generation, no text. All arithmetic is `rewards.combine`'s; this file decides what is compared with what and keeps results until the
-configuration changes. No I/O and no UI. Anybody may import it.
+No generation, no text, no I/O, no UI. All arithmetic is `rewards.combine`'s; this file decides what is compared with
+what and keeps results until the configuration changes. Anybody may import it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ class Ranked:
     @property
     def best(self) -> int:
         return self.places.index(1) if self.places else -1
+
+    @property
+    def mean(self) -> float:
+        return sum(self.totals) / len(self.totals) if self.totals else 0.0
 
     @property
     def spread(self) -> float:

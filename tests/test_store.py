@@ -34,7 +34,8 @@ def group(group_id: str, scores: list[tuple[float, float]], *, batch: int = 0, s
         Completion(
             text=f"reply {n}", tokens=3, words=2,
             raw={
-                "rewards": {"length": a, "filler": b}, "guard": 0.0, "gated": False, "substance": None, "kind": "factual",
+                "rewards": {"length": a, "filler": b},
+                "guard": 0.0, "gated": False, "substance": None, "kind": "factual",
             },
         )
         for n, (a, b) in enumerate(scores)

@@ -1,0 +1,1 @@
+"""What opens over the main screen, asks one thing and closes."""

@@ -1,0 +1,437 @@
+"""The one main screen: pages in a switcher, the open run, and everything that starts or opens a job.
+
+Pages show and ask; this file answers. Long work (preparing rows, starting a worker) happens in a thread, so that no key
+ever waits. It owns the sessions; it draws nothing itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+from textual.widgets import ContentSwitcher, Footer
+
+from ada_tui import jobs
+from ada_tui.errors import BadInput, JobFailed
+from ada_tui.jobs import JobDir
+from ada_tui.settings import Settings
+from ada_tui.ui import actions
+from ada_tui.ui.dialogs.choice import Answer, Choice
+from ada_tui.ui.panes.export import ExportPane, newest_export
+from ada_tui.ui.panes.help import HelpPane
+from ada_tui.ui.panes.review import ReviewPane
+from ada_tui.ui.panes.train import TrainPane
+from ada_tui.ui.session import Arrived, Frame, Session
+from ada_tui.ui.widgets.status_line import StatusLine
+from ada_tui.ui.widgets.top_bar import TopBar
+from ada_tui.workspace import Workspace
+from rewards.config import ConfigError, RewardConfig
+
+SAMPLES = 8
+"""Completions of a group that is sampled for a typed prompt."""
+
+
+class MainScreen(Screen[None]):
+    """Everything."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings("app")]
+
+    def __init__(self, workspace: Workspace, settings: Settings, *, run: str | None, demo: bool) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self.settings = settings
+        self.main: Session | None = None
+        self.exporting: Session | None = None
+        self._first_run = run
+        self._play_demo = demo
+        self._busy = ""
+        """What a background thread is doing; "" = nothing."""
+        self._before_help = "review"
+        config, self._damage = _own_rewards(workspace, settings)
+        self.bar = TopBar(id="bar")
+        self.review = ReviewPane(config, id="review")
+        self.train = TrainPane(id="train")
+        self.export = ExportPane(id="export")
+        self.help_page = HelpPane(id="help")
+        self.status = StatusLine(id="status")
+
+    def compose(self) -> ComposeResult:
+        yield self.bar
+        with ContentSwitcher(initial="review", id="pages"):
+            yield self.review
+            yield self.train
+            yield self.export
+            yield self.help_page
+        yield self.status
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self._tick)
+        if self._damage is not None:
+            self.complain(self._damage)
+        self.review.focus_first()
+        self.call_after_refresh(self._open_first)
+
+    def on_unmount(self) -> None:
+        for session in self._sessions():
+            session.close()
+
+    def _open_first(self) -> None:
+        """The run that was asked for, else the newest one; then the demo, if wanted."""
+        try:
+            if self._first_run:
+                self.open_run(jobs.find(self.workspace.checkpoints, self._first_run))
+            elif not self._play_demo:
+                found = [job for job in jobs.all_jobs(self.workspace.checkpoints) if "/" not in job.id]
+                if found:
+                    self.open_run(found[0])
+        except BadInput as error:
+            self.complain(error)
+        if self._play_demo:
+            self.action_demo()
+
+    def complain(self, error: Exception) -> None:
+        self.notify(str(error), severity="error", timeout=12, markup=False)
+
+    # -- sessions
+
+    def _sessions(self) -> list[Session]:
+        known = [self.main, self.exporting, *self.review.samples]
+        return [session for session in known if session is not None]
+
+    def open_run(self, job: JobDir) -> None:
+        """Attach to a job: running, finished, foreign or dead. Raises BadInput."""
+        if job.path.parent.name == "exports":
+            self._open_export(job)
+            return
+        if self.main is not None and self.main.dir == job:
+            return
+        session = self._session(job)
+        if self.main is not None:
+            self.main.close()
+        self.main = session
+        self.bar.session = session
+        self.status.session = session
+        self.review.attach(session)
+        self.train.attach(session)
+        export = newest_export(job)
+        if self.exporting is not None:
+            self.exporting.close()
+        self.exporting = self._session(export) if export is not None else None
+        self.export.attach(session, self.exporting)
+        self._repaint_bars()
+
+    def _open_export(self, job: JobDir) -> None:
+        run = JobDir(job.path.parent.parent)
+        if self.main is None or self.main.dir != run:
+            self.open_run(run)
+        if self.exporting is None or self.exporting.dir != job:
+            if self.exporting is not None:
+                self.exporting.close()
+            self.exporting = self._session(job)
+            self.export.attach(self.main, self.exporting)
+        self.show_page("export")
+
+    def _session(self, job: JobDir) -> Session:
+        session = Session(job, self.post_message)
+        session.start()
+        return session
+
+    @on(Arrived)
+    def _arrived(self, message: Arrived) -> None:
+        topics = message.session.fold(message.batch)
+        if topics:
+            self.post_message(Frame(message.session, topics))
+
+    @on(Frame)
+    def _frame(self, message: Frame) -> None:
+        session, topics = message.session, message.topics
+        if session not in self._sessions():
+            return
+        self.review.frame(session, topics)
+        self.train.frame(session, topics)
+        self.export.frame(session)
+        if session is self.main or topics & {"phase", "status", "life"}:
+            self._repaint_bars()
+
+    def _repaint_bars(self) -> None:
+        self.bar.refresh()
+        self.status.note = self._busy or self._sampling()
+        self.status.refresh()
+
+    def _sampling(self) -> str:
+        """Progress of a group that is being sampled, "" = none is."""
+        for session in self.review.samples:
+            if session.live:
+                stage = session.store.stage
+                return f"sampling: {stage.name} {stage.detail}" if stage else "sampling: the worker starts"
+        return ""
+
+    def _tick(self) -> None:
+        self._repaint_bars()
+        self.train.tick()
+        self.export.tick()
+
+    # -- work in the background
+
+    def in_background(self, words: str, work: Callable[[], JobDir | None], then: Callable[[JobDir], None]) -> None:
+        """Do `work` in a thread, then `then` here; errors become messages. One thing at a time."""
+        if self._busy:
+            self.notify(f"One moment: {self._busy}.", severity="warning", markup=False)
+            return
+        self._busy = words
+        self._repaint_bars()
+
+        def run() -> None:
+            try:
+                job = work()
+            except (BadInput, JobFailed, OSError) as error:
+                self.app.call_from_thread(self._finished, None, error, then)
+            else:
+                self.app.call_from_thread(self._finished, job, None, then)
+
+        threading.Thread(target=run, name=words, daemon=True).start()
+
+    def _finished(self, job: JobDir | None, error: Exception | None, then: Callable[[JobDir], None]) -> None:
+        self._busy = ""
+        if error is not None:
+            self.complain(error)
+        elif job is not None:
+            then(job)
+        self._repaint_bars()
+
+    # -- pages
+
+    def show_page(self, page: str) -> None:
+        pages = self.query_one("#pages", ContentSwitcher)
+        if pages.current != "help":
+            self._before_help = pages.current or "review"
+        pages.current = page
+        self.bar.page = page
+        pane = self.query_one(f"#{page}")
+        assert isinstance(pane, ReviewPane | TrainPane | ExportPane | HelpPane)
+        pane.focus_first()
+
+    @on(TopBar.Pressed)
+    def _pressed(self, message: TopBar.Pressed) -> None:
+        self.show_page(message.page)
+
+    def action_review(self) -> None:
+        self.show_page("review")
+
+    def action_train(self) -> None:
+        self.show_page("train")
+
+    def action_export(self) -> None:
+        self.show_page("export")
+
+    def action_help(self) -> None:
+        pages = self.query_one("#pages", ContentSwitcher)
+        if pages.current == "help":
+            self.show_page(self._before_help)
+            return
+        focused = self.focused.id if self.focused is not None else ""
+        places = [place for place in (focused, pages.current, "app") if place in actions.PLACES]
+        self.help_page.show(tuple(dict.fromkeys(place for place in places if place)))
+        self.show_page("help")
+
+    def action_palette(self) -> None:
+        self.app.action_command_palette()
+
+    def action_theme(self) -> None:
+        self.app.theme = "ada-light" if self.app.theme == "ada-dark" else "ada-dark"
+
+    # -- runs
+
+    def action_runs(self) -> None:
+        from ada_tui.ui.dialogs.runs import Runs, listed
+
+        def opened(job: JobDir | None) -> None:
+            if job is not None:
+                try:
+                    self.open_run(job)
+                except BadInput as error:
+                    self.complain(error)
+
+        self.app.push_screen(Runs(listed(self.workspace)), opened)
+
+    @on(ReviewPane.SampleWanted)
+    def _ask_prompt(self) -> None:
+        from ada_tui.ui.dialogs.ask_prompt import AskPrompt
+
+        def asked(prompt: str | None) -> None:
+            if prompt:
+                self._sample(prompt)
+
+        live = self.main is not None and self.main.live and self.main.job.kind == "grpo"
+        who = f"{self.main.id}, between two steps" if live and self.main else self._speaker()
+        self.app.push_screen(AskPrompt(who), asked)
+
+    def _speaker(self) -> str:
+        """Who answers a typed prompt: the open run's newest adapter, or what the run started from."""
+        if self.main is None:
+            return "base"
+        if self.main.dir.adapters():
+            return self.main.id
+        return self.main.job.parent or "base"
+
+    def _sample(self, prompt: str) -> None:
+        main = self.main
+        if main is not None and main.live and main.job.kind == "grpo":
+            main.probe(prompt, SAMPLES)
+            self.notify("Asked the running job; the group appears between two steps.", timeout=4, markup=False)
+            return
+        speaker = self._speaker()
+
+        def work() -> JobDir:
+            from ada_tui import runs
+
+            who = runs.policy(self.workspace, speaker)
+            asked = {"prompt": prompt, "history": [], "row": {}}
+            return runs.start_sample(self.workspace, self.settings, who, [asked], n=SAMPLES)
+
+        self.in_background("starting to sample", work, self._follow_sample)
+
+    def _follow_sample(self, job: JobDir) -> None:
+        session = self._session(job)
+        self.review.add_samples(session)
+
+    @on(ReviewPane.KeepWanted)
+    def _keep(self, message: ReviewPane.KeepWanted) -> None:
+        folder = self.workspace.root / self.settings.rewards.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            message.config.save(folder)
+        except (OSError, ConfigError) as error:
+            self.complain(error)
+        else:
+            self.notify(f"Saved in {folder}; the next run starts with them.", timeout=5, markup=False)
+
+    @on(ReviewPane.LargeWanted)
+    def _large(self, message: ReviewPane.LargeWanted) -> None:
+        from ada_tui.ui.dialogs.large import Large
+
+        self.app.push_screen(Large(message.view, message.card, message.prompt))
+
+    # -- training
+
+    @on(TrainPane.NewWanted)
+    def _new_run(self) -> None:
+        def chosen(key: str | None) -> None:
+            if key:
+                self._fill_form({"s": "sft", "g": "grpo"}[key])
+
+        answers = [Answer("s", "SFT: teach the chats to a new adapter"), Answer("g", "GRPO: go on with the rules")]
+        self.app.push_screen(Choice("New run", "What should be trained?", answers), chosen)
+
+    def _fill_form(self, kind: str) -> None:
+        from ada_tui import runs
+        from ada_tui.ui.dialogs.new_run import NewRun, RunWanted
+
+        try:
+            policy = runs.start_of_grpo(self.workspace, self.settings)
+        except BadInput as error:
+            self.complain(error)
+            return
+        words = (
+            f"Starts at {policy.name}: {policy.reason}."
+            if kind == "grpo"
+            else "Trains a new adapter on the base model."
+        )
+
+        def filled(wanted: RunWanted | None) -> None:
+            if wanted is None:
+                return
+
+            def work() -> JobDir:
+                if wanted.kind == "sft":
+                    return runs.start_sft(self.workspace, wanted.settings)
+                return runs.start_grpo(self.workspace, wanted.settings, policy)
+
+            self.in_background(f"starting {wanted.kind.upper()}", work, self._follow_run)
+
+        self.app.push_screen(NewRun(self.workspace, self.settings, kind, words), filled)
+
+    def _follow_run(self, job: JobDir) -> None:
+        self.open_run(job)
+        self.show_page("train")
+
+    @on(TrainPane.StopWanted)
+    def _ask_stop(self) -> None:
+        main = self.main
+        assert main is not None
+
+        def answered(key: str | None) -> None:
+            if key == "s":
+                main.want(now=True, stop=True)
+            elif key == "k":
+                from ada_tui import launch
+
+                launch.take_rung(main.dir, "terminate")
+
+        answers = [
+            Answer("s", "stop after this step; the adapter is saved"),
+            Answer("k", "terminate now; what was not saved is lost"),
+        ]
+        self.app.push_screen(Choice(f"Stop {main.id}?", "The run cannot go on afterwards.", answers), answered)
+
+    # -- export
+
+    @on(ExportPane.Wanted)
+    def action_export_now(self) -> None:
+        main = self.main
+        if main is None or not main.dir.adapters():
+            self.show_page("export")
+            self.notify("Open a run that has an adapter first.", severity="warning", markup=False)
+            return
+        if self.exporting is not None and self.exporting.live:
+            self.show_page("export")
+            return
+
+        def work() -> JobDir:
+            from ada_tui import runs
+
+            return runs.start_export(self.workspace, self.settings, runs.policy(self.workspace, main.id), main.dir)
+
+        self.show_page("export")
+        self.in_background("starting the export", work, self._open_export)
+
+    # -- demo, end
+
+    def action_demo(self) -> None:
+        from ada_tui.ui.demo import play
+
+        play(self)
+
+    def action_ask_quit(self) -> None:
+        live = [session for session in self._sessions() if session.live]
+        if not live:
+            self.app.exit()
+            return
+
+        def answered(key: str | None) -> None:
+            if key == "s":
+                for session in live:
+                    session.want(now=True, stop=True)
+            if key:
+                self.app.exit()
+
+        names = ", ".join(session.id for session in live)
+        answers = [
+            Answer("d", "detach: it goes on without the app; `ada-tui` comes back to it"),
+            Answer("s", "stop it after this step, and leave"),
+        ]
+        self.app.push_screen(Choice("Leave?", f"{names} is running.", answers), answered)
+
+
+def _own_rewards(workspace: Workspace, settings: Settings) -> tuple[RewardConfig, ConfigError | None]:
+    """The workspace's weights and lists; the default ones, and the reason, when they cannot be read."""
+    try:
+        return RewardConfig.load(workspace.resolve(settings.rewards.folder)), None
+    except ConfigError as error:
+        return RewardConfig.default(), error

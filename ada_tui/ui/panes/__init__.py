@@ -1,0 +1,1 @@
+"""The pages of the one main screen: review, train, export, help."""

@@ -1,0 +1,336 @@
+"""Review: the groups of the open run (and what was sampled just now), their completions as cards, and the weights.
+
+Weights turned here rank everything anew at once, from the stored raw scores; for a live run they are also sent to it.
+The page shows and asks; jobs are started by the main screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+
+from ada_tui.protocol import Group, NotARecord
+from ada_tui.ranking import Ranking, Summary
+from ada_tui.store import GroupEntry
+from ada_tui.ui import actions
+from ada_tui.ui.session import Session
+from ada_tui.ui.widgets.card import CardView
+from ada_tui.ui.widgets.cards import Cards
+from ada_tui.ui.widgets.empty import Empty
+from ada_tui.ui.widgets.prompt_head import PromptHead
+from ada_tui.ui.widgets.prompt_list import PromptList
+from ada_tui.ui.widgets.weights import WeightsPanel
+from ada_tui.ui.widgets.why import Why
+from rewards import combine
+from rewards.card import score
+from rewards.config import RewardConfig
+from rewards.types import Card, Row
+
+SCORED = 256
+"""Cards with spans that are kept."""
+
+
+class ReviewPane(Vertical):
+    """The page. `main` is the open run, `samples` are groups sampled for typed prompts; both are shown in one list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings("review")]
+
+    class SampleWanted(Message):
+        """The person wants to type a prompt and see a group for it."""
+
+    class KeepWanted(Message):
+        """The person wants these weights as the workspace's own."""
+
+        def __init__(self, config: RewardConfig) -> None:
+            super().__init__()
+            self.config = config
+
+    class LargeWanted(Message):
+        """The person wants one completion large."""
+
+        def __init__(self, view: CardView, card: Card, prompt: str) -> None:
+            super().__init__()
+            self.view = view
+            self.card = card
+            self.prompt = prompt
+
+    def __init__(self, config: RewardConfig, *, id: str) -> None:
+        super().__init__(id=id)
+        self.main: Session | None = None
+        self.samples: list[Session] = []
+        self.ranking = Ranking(config, config)
+        self._group: Group | None = None
+        self._entry: GroupEntry | None = None
+        self._cards: dict[tuple[GroupEntry, int], Card] = {}
+        self._sweep: Iterator[Summary] | None = None
+        self._sweep_again = False
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            with Vertical(id="side"):
+                yield PromptList(lambda: self.ranking, id="prompts")
+                yield WeightsPanel(id="weights")
+            with Vertical(id="stage"):
+                yield PromptHead(id="head")
+                yield Cards(id="cards")
+                yield Why(id="why")
+                yield Empty(id="nothing")
+
+    def on_mount(self) -> None:
+        self.query_one("#weights", WeightsPanel).show(self.ranking.config, self.ranking.reference)
+        self._show_entries()
+
+    def focus_first(self) -> None:
+        """Where the focus goes when the page opens."""
+        self.query_one("#prompts", PromptList).focus()
+
+    # -- what is shown
+
+    @property
+    def sessions(self) -> list[Session]:
+        return [*reversed(self.samples), *([self.main] if self.main else [])]
+
+    def entries(self) -> list[GroupEntry]:
+        """Everything there is to review, the newest first."""
+        return [entry for session in self.sessions for entry in reversed(session.store.groups)]
+
+    def home(self, entry: GroupEntry) -> Session | None:
+        """The session that `entry` comes from."""
+        return next((s for s in self.sessions if s.store.group(entry.id) is entry), None)
+
+    def attach(self, session: Session) -> None:
+        """Another run is the open one. What was sampled by hand stays."""
+        self.main = session
+        config = session.rewards()
+        self.ranking = Ranking(config, config)
+        self._cards.clear()
+        self.query_one("#weights", WeightsPanel).show(config, config)
+        self._show_entries()
+        self._start_sweep()
+
+    def add_samples(self, session: Session) -> None:
+        self.samples.append(session)
+
+    def frame(self, session: Session, topics: frozenset[str]) -> None:
+        """Repaint what these topics touch."""
+        if "groups" in topics:
+            fresh = session in self.samples
+            self._show_entries()
+            if fresh and session.store.groups:
+                self.query_one("#prompts", PromptList).select(session.store.groups[-1].id)
+            self._sweep_again = True
+            if self._sweep is None:
+                self._start_sweep()
+        elif topics & {"life", "status", "phase"}:
+            self._say_why_empty()
+        if "control" in topics and session is self.main and not session.unsent:
+            self._follow_control(session)
+
+    def _follow_control(self, session: Session) -> None:
+        """Another viewer edited the weights, or the worker took ours over."""
+        config = session.rewards()
+        weights = self.query_one("#weights", WeightsPanel)
+        if config.fingerprint() != self.ranking.config.fingerprint():
+            self._use(config)
+            self._rerank()
+        applied = session.store.applied
+        if applied is not None and applied.error is None and applied.version == session.control.version:
+            self.ranking.rebase(config)
+            self._rerank()
+        weights.show(self.ranking.config, self.ranking.reference)
+
+    def _show_entries(self) -> None:
+        entries = self.entries()
+        self.query_one("#prompts", PromptList).show(entries)
+        for name in ("#head", "#cards", "#why"):
+            self.query_one(name).display = bool(entries)
+        self.query_one("#nothing").display = not entries
+        self._say_why_empty()
+        if not entries:
+            self._entry = self._group = None
+        elif self._entry is None:
+            self._show_group()
+
+    def _say_why_empty(self) -> None:
+        nothing = self.query_one("#nothing", Empty)
+        if not nothing.display:
+            return
+        sampling = next((s for s in reversed(self.samples) if not s.store.groups), None)
+        session = sampling or self.main
+        if session is None:
+            nothing.say(
+                "Nothing to review yet",
+                "A run brings groups of completions, scored by every reward. Three ways to the first one:",
+                [("d", "demo: play the whole loop on the embedded model"), ("s", "sample a group for your prompt"),
+                 ("F3", "train on your own chats and model"), ("o", "open a past run")],
+            )  # fmt: skip
+        elif session.live:
+            stage = session.store.stage
+            nothing.say(
+                f"{session.id} has no groups yet",
+                f"It is at: {stage.name} {stage.detail}" if stage else "The worker is starting.",
+                [("F3", "watch it")],
+            )
+        else:
+            reason = session.status.reason or f"It ended as {session.status.name} without one."
+            nothing.say(
+                f"{session.id} holds no groups", reason, [("s", "sample a group now"), ("o", "open another run")]
+            )
+
+    @on(PromptList.Moved, "#prompts")
+    def _show_group(self) -> None:
+        entry = self.query_one("#prompts", PromptList).entry
+        same = entry is self._entry and entry is not None
+        self._entry, self._group = entry, None
+        home = self.home(entry) if entry is not None else None
+        if entry is None or home is None:
+            return
+        try:
+            self._group = home.read(entry)
+        except (NotARecord, OSError) as error:
+            self.notify(f"This group cannot be read: {error}", severity="error", markup=False)
+            return
+        first = entry.raws[0] if entry.raws else None
+        if first is not None:
+            self.query_one("#weights", WeightsPanel).show_kind(first.kind, first.has_gold)
+        self.query_one("#head", PromptHead).show(entry, self._group, len(home.store.batch(entry)))
+        self._show_cards(keep=same)
+
+    def _show_cards(self, *, keep: bool) -> None:
+        entry, group = self._entry, self._group
+        home = self.home(entry) if entry is not None else None
+        if entry is None or group is None or home is None:
+            return
+        ranked, moved = self.ranking.now(entry), self.ranking.moved(entry)
+        advantages, over_batch = self.ranking.advantages(entry, home.store.batch(entry))
+        config = self.ranking.config
+        names = tuple(name for name in combine.reward_names(config) if any(name in raw.rewards for raw in entry.raws))
+        muted = frozenset(name for name in names if not config.weights.get(name))
+        last = max(ranked.places, default=0)
+        views = [
+            CardView(
+                index=index, position=position, best=not ranked.dead and ranked.places[index] == 1,
+                worst=not ranked.dead and ranked.places[index] == last, total=ranked.totals[index], moved=moved[index],
+                advantage=advantages[index], over_batch=over_batch, raw=entry.raws[index], names=names, muted=muted,
+                text=group.completions[index].text, words=entry.words[index], tokens=entry.tokens[index],
+                truncated=entry.truncated[index],
+            )
+            for position, index in enumerate(ranked.order, 1)
+        ]  # fmt: skip
+        self.query_one("#cards", Cards).show(views, keep=keep)
+
+    @on(Cards.Focused)
+    def _explain(self, message: Cards.Focused) -> None:
+        view = message.view
+        card = self._card(view) if view is not None else None
+        self.query_one("#why", Why).show(card)
+        if view is not None and card is not None and view.spans != card.spans:
+            self.query_one("#cards", Cards).mark(view.index, card.spans)
+
+    def _card(self, view: CardView) -> Card | None:
+        """Spans and reasons of one completion under the present lists: scored again, a few milliseconds."""
+        entry, group, config = self._entry, self._group, self.ranking.config
+        if entry is None or group is None or view.index >= len(group.completions):
+            return None
+        key = (entry, view.index)
+        if key not in self._cards:
+            if len(self._cards) >= SCORED:
+                self._cards.clear()
+            try:
+                row = Row.from_columns(group.row)
+            except ValueError:
+                row = Row()
+            history = [turn.get("content", "") for turn in group.history]
+            self._cards[key] = score(
+                group.prompt, view.text, row, config, history=history, truncated=view.truncated
+            )  # fmt: skip
+        return self._cards[key]
+
+    # -- turning weights
+
+    @on(WeightsPanel.Turned)
+    def _turned(self, message: WeightsPanel.Turned) -> None:
+        self.turn(message.config)
+
+    def turn(self, config: RewardConfig) -> None:
+        """Rank everything under `config`, and ask a live run to train with it."""
+        self._use(config)
+        self.query_one("#weights", WeightsPanel).show(config, self.ranking.reference)
+        self._rerank()
+        if self.main is not None and self.main.live:
+            self.main.want_rewards(config)
+
+    def _use(self, config: RewardConfig) -> None:
+        old = self.ranking.config
+        if (config.fillers, config.lexicons, config.parameters) != (old.fillers, old.lexicons, old.parameters):
+            self._cards.clear()  # spans depend on lists, not on weights
+        self.ranking.turn(config)
+
+    def _rerank(self) -> None:
+        self._show_cards(keep=True)
+        self.query_one("#prompts", PromptList).refresh()
+        self._start_sweep()
+
+    def _start_sweep(self) -> None:
+        """Go through all groups in the background; a running sweep is dropped."""
+        running = self._sweep is not None
+        self._sweep = self.ranking.sweep(self.entries())
+        self._sweep_again = False
+        if not running:
+            self.call_later(self._go_on_sweeping)
+
+    def _go_on_sweeping(self) -> None:
+        summary = next(self._sweep, None) if self._sweep is not None else None
+        if summary is None:
+            self._sweep = None
+            return
+        if summary.complete or summary.groups <= 400:
+            self.query_one("#weights", WeightsPanel).show_summary(summary)
+        if not summary.complete:
+            self.call_later(self._go_on_sweeping)
+            return
+        self._sweep = None
+        if self._sweep_again:
+            self.set_timer(1.0, self._start_sweep)
+
+    # -- keys
+
+    def action_next(self) -> None:
+        self.query_one("#prompts", PromptList).action_down()
+
+    def action_previous(self) -> None:
+        self.query_one("#prompts", PromptList).action_up()
+
+    def action_sample(self) -> None:
+        self.post_message(self.SampleWanted())
+
+    def action_weights(self) -> None:
+        weights = self.query_one("#weights", WeightsPanel)
+        if weights.has_focus:
+            weights.at = (weights.at + 1) % len(weights.names)
+        weights.focus()
+
+    def action_cards(self) -> None:
+        self.query_one("#cards", Cards).focus()
+
+    def action_reset(self) -> None:
+        self.turn(self.ranking.reference)
+
+    def action_keep(self) -> None:
+        self.post_message(self.KeepWanted(self.ranking.config))
+
+    @on(PromptList.Chosen, "#prompts")
+    def _to_cards(self) -> None:
+        self.action_cards()
+
+    @on(Cards.Opened)
+    def _large(self, message: Cards.Opened) -> None:
+        card = self._card(message.view)
+        if card is not None and self._group is not None:
+            self.post_message(self.LargeWanted(message.view, card, self._group.prompt))
