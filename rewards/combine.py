@@ -134,6 +134,11 @@ def advantages(groups: Sequence[Sequence[float | None]], scale: str = "batch") -
     return out
 
 
+def group_advantages(totals: Sequence[float | None], scale: str = "group") -> list[float]:
+    """Advantages of a lone group: what is shown for a prompt that was sampled by itself."""
+    return advantages([totals], scale)[0]
+
+
 def _finite(value: float) -> float:
     return 0.0 if isnan(value) else value
 

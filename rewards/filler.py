@@ -54,6 +54,11 @@ def filler(prompt: str, completion: str, row: Row, config: RewardConfig, *, trun
     return Result(score, tuple(spans), tuple(why))
 
 
+def filler_weight(prompt: str, completion: str, row: Row, config: RewardConfig) -> float:
+    """Sum of the weights of the filler found: the figure that is measured against labelled data."""
+    return sum(entry.weight for _, entry in matches(view(completion), view(prompt), config))
+
+
 def _span(v: View, hit: Hit, entry: FillerEntry, weight: float, rate: float) -> Span:
     return Span(
         hit.start, hit.end, "filler", entry.category, round(exp(-rate * weight) - 1, 2), v.raw[hit.start : hit.end]

@@ -10,10 +10,10 @@ from functools import lru_cache
 
 from rewards.config import RewardConfig
 from rewards.text import View, view
-from rewards.types import ABSTAIN_KINDS, SOCIAL_KINDS, KindSource, Row
+from rewards.types import ABSTAIN_KINDS, KindSource, Row
 
 _YEAR = re.compile(r"(?<!\d)(20[2-9]\d)(?!\d)")
-SOCIAL_WORDS = 9
+SOCIAL_WORDS = 14
 """A longer turn is never decided to be social by rule."""
 
 _LISTS = ("code", "creative", "feedback", "realtime", "private", "after_cutoff", "opinion", "howto", "defer", "complex")
@@ -64,22 +64,30 @@ def _by_rule(v: View, config: RewardConfig) -> str | None:
 
 
 def _social(v: View, config: RewardConfig) -> str | None:
-    """A short turn of which social phrases cover all but a word or two."""
+    """A short turn that social phrases cover but for a word or two; the kind is the one that covers most."""
     n = len(v.words)
     if not 0 < n <= SOCIAL_WORDS:
         return None
-    best: tuple[float, str] | None = None
-    starts = [v.tokens.raw_span(s, e)[0] for s, e in zip(v.tokens.starts, v.tokens.ends, strict=True)]
     free = config.lexicon("kind_social_free").words
-    for kind in sorted(SOCIAL_KINDS):
+    covered: set[int] = set()
+    most: tuple[int, str] | None = None
+    for kind in ("thanks_bye", "smalltalk", "greeting", "ack"):
         hits = config.lexicon(f"kind_{kind}").find(v)
-        if not hits:
-            continue
-        left = [w for w, at in zip(v.words, starts, strict=True) if not any(h.start <= at < h.end for h in hits)]
-        bare = [w for w in left if w not in free]
-        if len(bare) == 0 and (best is None or -len(left) > best[0]):
-            best = (-len(left), kind)
-    return best[1] if best else None
+        here = {i for h in hits for i, at in enumerate(_starts(v)) if h.start <= at < h.end}
+        covered |= here
+        if here and (most is None or len(here) > most[0]):
+            most = (len(here), kind)
+    if most is None:
+        return None
+    bare = sum(i not in covered and word not in free for i, word in enumerate(v.words))
+    if bare and (bare > (1 if n < 4 else 2 if n < 6 else 3 if n < 8 else 4) or config.lexicon("kind_request").find(v)):
+        return None
+    return most[1]
+
+
+def _starts(v: View) -> tuple[int, ...]:
+    tokens = v.tokens
+    return tuple(tokens.raw_span(s, e)[0] for s, e in zip(tokens.starts, tokens.ends, strict=True))
 
 
 def unanswerable_score(prompt: str, config: RewardConfig) -> float:

@@ -33,6 +33,8 @@ class Hit:
 class _Literal:
     words: tuple[str, ...]
     gaps: tuple[str, ...]
+    tail: str
+    """Punctuation that must follow ("of course!"); empty = anything may."""
     entry: int
 
 
@@ -109,7 +111,7 @@ class PhraseIndex:
                 self._regexes.append((re.compile(re.escape(pattern.lower().strip())), entry))
                 continue
             gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
-            self._by_word.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, entry))
+            self._by_word.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, tokens.text[tokens.ends[-1] :].strip()[:1], entry))
 
     def find(self, v: View) -> tuple[Hit, ...]:
         """Hits outside code and quotations, by position; they may overlap. Computed once per text."""
@@ -143,8 +145,11 @@ class PhraseIndex:
                 continue
             for literal in candidates:
                 n = len(literal.words)
-                if n == 1 or (words[at : at + n] == literal.words and self._gaps_fit(tokens, at, literal)):
-                    hits.append(Hit(*tokens.raw_span(tokens.starts[at], tokens.ends[at + n - 1]), literal.entry))
+                if n > 1 and not (words[at : at + n] == literal.words and self._gaps_fit(tokens, at, literal)):
+                    continue
+                end = tokens.ends[at + n - 1]
+                if not literal.tail or tokens.text[end : end + 2].lstrip()[:1] == literal.tail:
+                    hits.append(Hit(*tokens.raw_span(tokens.starts[at], end), literal.entry))
         return hits
 
     @staticmethod

@@ -23,7 +23,7 @@ def substance(prompt: str, completion: str, row: Row, config: RewardConfig, *, t
     kind, _ = decide(prompt, row, config)
     v, p = view(completion), view(prompt)
     if kind in SOCIAL_KINDS and not row.gold:
-        return _social(kind, v, p, config)
+        return _social(kind, v, p, row, config)
     if row.gold and kind not in ABSTAIN_KINDS and kind != "defer":
         if contains_answer(v, row.gold):
             return Result(1.0)
@@ -38,21 +38,28 @@ def substance(prompt: str, completion: str, row: Row, config: RewardConfig, *, t
     return _reference(v, row, config)
 
 
-def _social(kind: str, v: View, p: View, config: RewardConfig) -> Result:
+def _social(kind: str, v: View, p: View, row: Row, config: RewardConfig) -> Result:
     s = stance(v, config)
     if s.abstains or s.defers:
         return Result(0.5, (), ("does not answer in kind: 0.50",))
     social = config.lexicon(f"social_{kind}").find(v)
-    topic = {stem(w) for w in content_words(p, config)}
+    topic = {stem(w) for w in content_words(p, config)} | reference_stems(row, config)
+    topic -= {stem(w) for w in config.lexicon("generic").words}
     if social or topic & {stem(w) for w in content_words(v, config)}:
         return Result(1.0)
     return Result(0.5, (), (f"nothing in it fits a {kind.replace('_', ' or ')} prompt: 0.50",))
 
 
 def topic_stems(p: View, row: Row, config: RewardConfig) -> frozenset[str]:
-    """Stems of what the row is about: its key words, else the content words of the prompt."""
-    words = [w for key in row.keywords for w in view(key).words] or list(content_words(p, config))
-    return frozenset(stem(w) for w in words)
+    """Stems of what the row is about: the content words of its key words, its prompt and its reference."""
+    words = {w for key in row.keywords for w in view(key).words} | set(content_words(p, config))
+    common = {stem(w) for w in config.lexicon("generic").words}
+    return (frozenset(stem(w) for w in words) | reference_stems(row, config)) - common
+
+
+def reference_stems(row: Row, config: RewardConfig) -> frozenset[str]:
+    """Stems of the content words of the curated reply."""
+    return frozenset(stem(w) for w in content_words(view(row.reference), config)) if row.reference else frozenset()
 
 
 def _reference(v: View, row: Row, config: RewardConfig) -> Result:

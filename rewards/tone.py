@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from rewards.config import RewardConfig
 from rewards.kinds import decide
-from rewards.phrases import Hit, without_overlaps
+from rewards.phrases import Hit, Lexicon, without_overlaps
 from rewards.text import View, quantise, view
 from rewards.types import Result, Row, Span
 
@@ -50,10 +49,10 @@ def marks(v: View, config: RewardConfig) -> Marks:
 
 def _marks(v: View, config: RewardConfig) -> Marks:
     tokens = v.plain_tokens
-    casual = list(config.lexicon("casual").find(v))
+    casual = _strong(config.lexicon("casual"), v)
     casual += [Hit(*tokens.raw_span(*m.span()), -1) for m in _CONTRACTION.finditer(tokens.text)]
     casual = without_overlaps(sorted(casual, key=lambda h: (h.start, -h.end)))
-    formal = without_overlaps(config.lexicon("formal").find(v))
+    formal = without_overlaps(_strong(config.lexicon("formal"), v))
     stiff = tuple(
         span for m in _UNCONTRACTED.finditer(tokens.text)
         if not _kept_whole(m.group(), tokens.text[: m.start()]) and (span := tokens.raw_span(*m.span()))
@@ -69,34 +68,49 @@ def _marks(v: View, config: RewardConfig) -> Marks:
     return Marks(tuple(casual), tuple(formal), stiff, tuple((s > 0) - (s < 0) for s in signs), _mixed_case(v))
 
 
-@lru_cache(maxsize=1)
-def _wh() -> re.Pattern[str]:
-    return re.compile(r"(?:what|who|how|where|when|why|whatever|which)\s+$")
+_WH = re.compile(r"(?:what|who|how|where|when|why|whatever|which|as|than)\s+$")
+
+
+def _strong(listed: Lexicon, v: View) -> list[Hit]:
+    return [hit for hit in listed.find(v) if listed.weights[hit.entry] >= 0.5]
 
 
 def _kept_whole(phrase: str, before: str) -> bool:
     """ "I know what it is" cannot be contracted, nor can "how it is going" be called stiff."""
-    return phrase in ("it is", "that is", "you are", "they are", "i am") and bool(_wh().search(before[-10:]))
+    return bool(_WH.search(before[-10:])) and phrase in ("it is", "that is", "you are", "they are", "i am", "we are")
 
 
 def _mixed_case(v: View) -> bool:
     """Some sentences begin in lower case and others with a capital."""
-    lower = upper = 0
-    for start, end in v.sentences:
-        for char in v.raw[start:end]:
-            if char.isalpha():
-                lower += char.islower()
-                upper += char.isupper()
-                break
-    return lower >= 2 and upper >= 2 or (lower + upper == 2 and lower == 1 and len(v.words) >= 12)
+    first = [v.raw[m.start()] for start, end in v.sentences if (m := _FIRST.search(v.prose, start, end))]
+    lower, upper = sum(c.islower() for c in first), sum(c.isupper() for c in first)
+    return (lower >= 2 and upper >= 2) or (lower == upper == 1 and len(v.words) >= 12)
+
+
+_FIRST = re.compile(r"[^\W_]")
 
 
 def casual_index(text: str, config: RewardConfig) -> float:
-    """How casual a text reads, about -1..1: the figure that is measured against labelled data (not the reward)."""
+    """How casual a text reads, about -1..1: the figure that is measured against labelled data (not the reward).
+
+    Unlike the reward it counts weak signs too: short forms, "I" and "you", no capital at the start, long words.
+    """
     v = view(text)
+    n = len(v.words)
+    if not n:
+        return 0.0
     m = marks(v, config)
-    n = max(8, len(v.words))
-    return (len(m.casual) - m.formality) / n
+    contracted = sum(hit.entry < 0 for hit in m.casual)
+    casual = config.lexicon("casual").weight(v) + contracted
+    formal = config.lexicon("formal").weight(v) + 0.5 * len(m.uncontracted)
+    persons = sum(w in _PERSONS for w in v.words)
+    length = sum(map(len, v.words)) / n
+    lower = _FIRST.search(v.prose)
+    start = 0.15 if lower and v.raw[lower.start()].islower() else 0.0
+    return (2 * casual - 3 * formal + persons) / (n + 6) - 0.12 * (length - 4.2) + start
+
+
+_PERSONS = frozenset({"i", "im", "ive", "id", "ill", "me", "my", "you", "your", "youre", "u", "we", "gonna", "hey"})
 
 
 def tone(prompt: str, completion: str, row: Row, config: RewardConfig, *, truncated: bool = False) -> Result:

@@ -70,7 +70,7 @@ def unsolicited(prompt: str, completion: str, row: Row, config: RewardConfig, *,
     if "offer" not in allow:
         _phrases(bill, "offers", 0.2, "offer", config)
     if social and "extra" not in allow:
-        _social(bill, prompt, config)
+        _social(bill, prompt, row, config)
     return Result(quantise(1 - bill.cost), tuple(sorted(bill.spans, key=lambda s: (s.start, s.end))), tuple(bill.why))
 
 
@@ -103,7 +103,7 @@ def list_items(v: View) -> list[tuple[int, int]]:
     return inline if len(inline) >= 3 else items
 
 
-def _social(bill: _Bill, prompt: str, config: RewardConfig) -> None:
+def _social(bill: _Bill, prompt: str, row: Row, config: RewardConfig) -> None:
     v = bill.v
     more = v.sentences[3:]
     bill.charge(
@@ -117,5 +117,6 @@ def _social(bill: _Bill, prompt: str, config: RewardConfig) -> None:
         questions,
     )
     known = {stem(w) for w in view(prompt).words} | {stem(w) for w in config.lexicon("social_words").words}
+    known |= {stem(w) for w in view(row.reference).words}
     new = {stem(w) for w in content_words(v, config)} - known
     bill.charge(0.08 * max(0, len(new) - 6), "off topic", f"{len(new)} new content words where six are plenty", [])
