@@ -2,7 +2,7 @@
 
 Nothing here reads a file or knows a reward; figures in, intervals out. Heavy imports (scipy) are inside the functions.
 Methods: paired bootstrap (Efron & Tibshirani 1993, ch. 13), its percentile interval widened for small samples
-(Hesterberg 2015, "What teachers should know about the bootstrap", sec. 5.3: without it, 12 prompts give 92 %, not 95 %),
+(Hesterberg 2015, "What teachers should know about the bootstrap": without it, 12 prompts give 92 %, not 95 %),
 sign-flip test, Holm (1979), Wilson's interval.
 """
 
@@ -38,7 +38,7 @@ class Difference:
     n: int
     """Prompts."""
     needed: int | None = None
-    """Prompts that an effect of this size needs to be told from 0 four times in five; None = there is no effect at all."""
+    """Prompts that an effect of this size needs to be told from 0 four times in five; None = no effect at all."""
 
     @property
     def sign(self) -> str:
@@ -190,7 +190,7 @@ def _beats(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 
 def verdict_rate(a: str, b: str, wins: int, losses: int, ties: int = 0) -> WinRate | None:
-    """The win rate of `b` by blind verdicts, with Wilson's interval on the decided ones; None when nothing was decided."""
+    """The win rate of `b` by blind verdicts, with Wilson's interval; None when nothing was decided."""
     from scipy.stats import binomtest
 
     decided = wins + losses
