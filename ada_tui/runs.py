@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ada_tui import __version__, jobs, launch, persona
 from ada_tui.errors import BadInput
@@ -18,6 +18,9 @@ from ada_tui.jobs import JobDir
 from ada_tui.protocol import Job
 from ada_tui.settings import Settings
 from ada_tui.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rewards import RewardConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,16 @@ class Policy:
 
 
 BASE = Policy(name="base")
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """Marks a job as made for a comparison, so that it is found again instead of being trained twice."""
+
+    of: str
+    """Run id that is compared."""
+    name: str
+    """"rft", "dpo", ...; with "#SEED" for a further seed; "candidates" for the replies that rft and dpo learn from."""
 
 
 def policy(workspace: Workspace, reference: str) -> Policy:
@@ -72,16 +85,35 @@ def start_of_grpo(workspace: Workspace, settings: Settings) -> Policy:
     return dataclasses.replace(BASE, reason="there is no complete SFT run in this workspace")
 
 
-def start_sft(workspace: Workspace, settings: Settings, *, title: str = "") -> JobDir:
-    """Supervised fine-tuning of a new adapter on the training rows. Raises BadInput."""
+def start_sft(
+    workspace: Workspace,
+    settings: Settings,
+    *,
+    start: Policy = BASE,
+    rows: Path | None = None,
+    title: str = "",
+    arm: Arm | None = None,
+) -> JobDir:
+    """Supervised fine-tuning on the training rows, or on `rows`: a new adapter, or that of `start`. Raises BadInput."""
     params = {**settings.sft.model_dump(), "lora": settings.lora.model_dump()}
-    return _start(workspace, settings, "sft", BASE, _rows(workspace, settings), params, title)
+    return _start(workspace, settings, "sft", start, _rows(workspace, settings, rows), params, title, arm=arm)
 
 
-def start_grpo(workspace: Workspace, settings: Settings, start: Policy, *, title: str = "") -> JobDir:
+def start_grpo(
+    workspace: Workspace, settings: Settings, start: Policy, *, title: str = "", arm: Arm | None = None
+) -> JobDir:
     """GRPO on the training rows, from the adapter of `start` (or a new one on the base). Raises BadInput."""
     params = {**settings.grpo.model_dump(), "lora": settings.lora.model_dump()}
-    return _start(workspace, settings, "grpo", start, _rows(workspace, settings), params, title)
+    return _start(workspace, settings, "grpo", start, _rows(workspace, settings), params, title, arm=arm)
+
+
+def start_dpo(
+    workspace: Workspace, settings: Settings, start: Policy, pairs: Path, *, title: str = "", arm: Arm | None = None
+) -> JobDir:
+    """DPO on `pairs` (`evaluate.candidates.write_pairs`) from the adapter of `start`. Raises BadInput."""
+    data = {**_rows(workspace, settings), "pairs": _inside(workspace, pairs)}
+    params = {**settings.dpo.model_dump(), "lora": settings.lora.model_dump()}
+    return _start(workspace, settings, "dpo", start, data, params, title, arm=arm)
 
 
 def start_sample(
@@ -93,17 +125,35 @@ def start_sample(
     n: int,
     temperature: float | None = None,
     title: str = "",
+    arm: Arm | None = None,
 ) -> JobDir:
     """One scored group of `n` for each of `prompts` ({"prompt", "history", "row"}). Raises BadInput."""
     params = settings.evaluate.model_dump()
     params["temperature"] = settings.grpo.temperature if temperature is None else temperature
     params["policy"] = who.name
-    return _start(workspace, settings, "sample", who, {"prompts": list(prompts), "n": n}, params, title)
+    return _start(workspace, settings, "sample", who, {"prompts": list(prompts), "n": n}, params, title, arm=arm)
 
 
-def start_eval(workspace: Workspace, settings: Settings, arms: Mapping[str, Policy], of: JobDir) -> JobDir:
-    """Compare `arms` (name -> policy) on the held-out rows; the job lives in `of`/evals/. Raises BadInput."""
-    data = {**_rows(workspace, settings), "arms": {name: arm.adapter for name, arm in arms.items()}}
+def start_eval(
+    workspace: Workspace,
+    settings: Settings,
+    arms: Mapping[str, Policy],
+    of: JobDir,
+    *,
+    best_of: Mapping[str, int] | None = None,
+) -> JobDir:
+    """Compare `arms` (name -> policy) on the held-out rows; the job lives in `of`/evals/. Raises BadInput.
+
+    Args:
+        best_of: arm -> n: of n replies only the one with the highest total counts (no training, n times the cost).
+    """
+    data = {
+        **_rows(workspace, settings),
+        "arms": {name: arm.adapter for name, arm in arms.items()},
+        "best_of": dict(best_of or {}),
+        "regression": str(workspace.resolve(settings.evaluate.regression)),
+        "neutral": str(workspace.resolve(settings.evaluate.neutral)),
+    }
     return _start(workspace, settings, "eval", BASE, data, settings.evaluate.model_dump(), "", of.path / "evals")
 
 
@@ -113,12 +163,26 @@ def start_export(workspace: Workspace, settings: Settings, who: Policy, of: JobD
     return _start(workspace, settings, "export", who, data, settings.export.model_dump(), "", of.path / "exports")
 
 
-def _rows(workspace: Workspace, settings: Settings) -> dict[str, str]:
-    """Paths of the prepared prompt rows, relative to the workspace where they are inside it."""
+def _rows(workspace: Workspace, settings: Settings, train: Path | None = None) -> dict[str, str]:
+    """Paths of the prepared prompt rows (`train` instead of the prepared ones), relative where inside the workspace."""
     from ada_tui.dataset import prepare
 
     prepared = prepare(workspace, settings)
-    return {"train": _inside(workspace, prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+    return {"train": _inside(workspace, train or prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+
+
+def _rewards(workspace: Workspace, settings: Settings) -> tuple[RewardConfig, list[str]]:
+    """The rewards of the workspace and the ids of the phrases withheld from them (`rewards.audit`). Raises BadInput."""
+    from ada_tui.evaluate.audit import training_config, withheld
+    from rewards import ConfigError, RewardConfig
+
+    try:
+        config = RewardConfig.load(workspace.resolve(settings.rewards.folder))
+    except ConfigError as error:
+        raise BadInput(str(error)) from None
+    if not settings.rewards.audit:
+        return config, []
+    return training_config(config), list(withheld(config))
 
 
 def _inside(workspace: Workspace, path: Path) -> str:
@@ -134,9 +198,9 @@ def _start(
     params: dict[str, Any],
     title: str = "",
     parent: Path | None = None,
+    arm: Arm | None = None,
 ) -> JobDir:
-    from rewards import RewardConfig
-
+    config, withheld = _rewards(workspace, settings)
     model = {**settings.model.model_dump(), "adapter": who.adapter}
     job = Job(
         kind=kind,
@@ -147,8 +211,14 @@ def _start(
         model=model,
         persona=persona.load(workspace.resolve(settings.data.persona)).to_dict(),
         data=data,
-        rewards=RewardConfig.load(workspace.resolve(settings.rewards.folder)).to_dict(),
-        params={**params, "worker": settings.worker.model_dump(), "own_rewards": settings.rewards.own},
+        rewards=config.to_dict(),
+        params={
+            **params,
+            "worker": settings.worker.model_dump(),
+            "own_rewards": settings.rewards.own,
+            "withheld": withheld,
+            **({"arm": dataclasses.asdict(arm)} if arm else {}),
+        },
         seed=int(params.get("seed", 0)),
         version=__version__,
     )

@@ -59,6 +59,8 @@ class RewardSettings(Section):
     """Folder with weights.toml, fillers/ and lexicons/."""
     own: str = "my_rewards"
     """Folder with Python files of your own rewards."""
+    audit: bool = False
+    """Withhold a quarter of the filler phrases from training, so that a comparison can count them."""
 
 
 class LoraSettings(Section):
@@ -116,12 +118,35 @@ class GrpoSettings(Section):
     """What the advantages are divided by. "group" turns 0.90 against 0.91 into a large step."""
     aggregation: Literal["sum_then_normalize", "normalize_then_sum"] = "sum_then_normalize"
     """normalize_then_sum (GDPO) amplifies noise and does not allow live weights."""
+    shuffle_rewards: bool = False
+    """CONTROL, never for real training: deal out the totals of each group at random. A run with it must not improve."""
     iterations: int = Field(default=1, ge=1, le=16)
     """Optimiser passes per generation batch (TRL's num_iterations)."""
     save_every: int = Field(default=20, ge=1)
     """Steps between checkpoints."""
     seed: int = 7
     """Seed of prompts and sampling."""
+
+
+class DpoSettings(Section):
+    """[dpo]: preference training on (best, worst) of a sampled group, by the rules."""
+
+    epochs: float = Field(default=1.0, gt=0, le=100)
+    """Passes over the pairs."""
+    steps: int = Field(default=0, ge=0)
+    """Optimiser steps; 0 = as many as `epochs` needs."""
+    pairs_per_step: int = Field(default=8, ge=1, le=4096)
+    """Pairs per optimiser step."""
+    learning_rate: float = Field(default=5e-6, gt=0, le=1)
+    """Peak learning rate (cosine, 5 % warm-up). 5e-6 suits 3B with r 64."""
+    beta: float = Field(default=0.1, gt=0, le=10)
+    """How close to the SFT policy it stays."""
+    max_length: int = Field(default=1024, ge=16)
+    """Longest prompt with reply in tokens; longer ones are cut."""
+    save_every: int = Field(default=1000, ge=1)
+    """Steps between checkpoints; the last step is always saved."""
+    seed: int = 7
+    """Seed of shuffling."""
 
 
 class EvalSettings(Section):
@@ -139,6 +164,12 @@ class EvalSettings(Section):
     """Cap in tokens; 0 = as in training."""
     seed: int = 1234
     """Fixed, so that arms are compared on equal terms."""
+    probes: bool = True
+    """Also measure perplexity, KL from the SFT adapter and the capability items (some seconds per arm on a GPU)."""
+    regression: str = "data/ada/regression.jsonl"
+    """The capability items: short questions with checkable answers that are never trained on."""
+    neutral: str = "data/ada/neutral.txt"
+    """A plain text that has nothing to do with the chats; its perplexity shows how much the model forgot."""
 
 
 class ExportSettings(Section):
@@ -185,6 +216,7 @@ class Settings(BaseSettings):
     lora: LoraSettings = LoraSettings()
     sft: SftSettings = SftSettings()
     grpo: GrpoSettings = GrpoSettings()
+    dpo: DpoSettings = DpoSettings()
     evaluate: EvalSettings = EvalSettings()
     export: ExportSettings = ExportSettings()
     worker: WorkerSettings = WorkerSettings()
