@@ -1,4 +1,7 @@
-"""Write the generated pages of docs/: settings.md from the settings' docstrings. `--check` only compares."""
+"""Write the generated pages of docs/: settings.md (from the settings' docstrings) and keys.md (from the key table).
+
+`--check` only compares.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ada_tui.settings import Section, Settings
+from ada_tui.ui import actions
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -52,7 +56,7 @@ def choices(annotation: Any) -> str:
     return f" One of {', '.join(f'`{toml(value)}`' for value in values)}." if len(values) > 1 else ""
 
 
-PAGES = {"settings.md": settings_page}
+PAGES = {"settings.md": settings_page, "keys.md": actions.markdown}
 
 
 def main() -> int:
