@@ -7,9 +7,7 @@ GPU may be training. Delivery is not part of it (`export/deliver.py`).
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,7 +100,9 @@ def run(context: JobContext) -> None:
 
     with stage("convert", "to a 16-bit GGUF") as report:
         merged = store.root / keys["merge"]
-        f16 = store.make(keys["convert"], lambda out: gguf.convert(merged, out, llama_cpp=settings.llama_cpp, report=report))
+        f16 = store.make(
+            keys["convert"], lambda out: gguf.convert(merged, out, llama_cpp=settings.llama_cpp, report=report)
+        )
 
     with stage("quantise", settings.quant) as report:
         product = f16
@@ -128,7 +128,9 @@ def run(context: JobContext) -> None:
             context.outcome("parity", verdict)
             # What is wrong must not be the start of the next export; a sound 16-bit file may.
             store.keep_only([keys["convert"]] if verdict["f16_sound"] else [])
-            raise BadInput(f"parity failed, nothing is delivered: {'; '.join(verdict['problems'])}; {verdict['advice']}")
+            raise BadInput(
+                f"parity failed, nothing is delivered: {'; '.join(verdict['problems'])}; {verdict['advice']}"
+            )
         place(product, context.jobdir.path / name)
 
     with stage("ask", GREETING):
@@ -178,7 +180,7 @@ def merge_into(base: Path, adapter: Path | None, out: Path, report: Report) -> N
     out.mkdir()
     merge.copy_config(base, out)
     for shard in merge.shards_of(base):
-        os.symlink(shard.resolve(), out / shard.name)
+        (out / shard.name).symlink_to(shard.resolve())
 
 
 def load_tokenizer(base: Path) -> Any:
@@ -214,7 +216,7 @@ def make_modelfile(
         gguf_name, template.derive(render), context.persona, num_ctx=settings.num_ctx or sized,
         eos=tokenizer.convert_ids_to_tokens(sorted(parity.eos_ids(tokenizer, base))),
         bos=tokenizer.bos_token if with_bos else "",
-        title=f"{context.persona.name}: {context.job.id}, {settings.quant}, adapter {context.job.data.get('adapter') or 'none'}",
+        title=f"{context.persona.name}: {context.job.id}, {settings.quant}, {context.job.parent or 'the base model'}",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Merge a LoRA adapter into the 16-bit base model, tensor by tensor: memory is a few tensors, whatever the model's size.
+"""Merge a LoRA adapter into the 16-bit base, tensor by tensor: memory is a few tensors, whatever the model's size.
 
 Every shard of the base is copied byte for byte except the weights the adapter changes (W + scale * B A, computed in
 float32, written in the base's own dtype). Never onto a 4-bit base. Not here: adapters that are more than plain LoRA on
@@ -93,7 +93,7 @@ def merge(base: Path, adapter: Path, out: Path, progress: Callable[[str, float],
         done += shard.stat().st_size
     if missing := sorted(set(loras) - changed):
         raise BadInput(
-            f"{adapter}: {missing[0]} (and {len(missing) - 1} more) is not in {base}; the adapter belongs to another base"
+            f"{adapter}: {missing[0]} (and {len(missing) - 1} more) is not in {base}; it is an adapter of another base"
         )
     if not math.isfinite(delta2):
         raise BadInput(f"{adapter}: the adapter holds NaN or infinity; export an earlier step")
@@ -141,12 +141,16 @@ def read_adapter(folder: Path) -> dict[str, Lora]:
     try:
         config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadInput(f"{folder}: no adapter there ({error}); give the folder that holds adapter_config.json") from None
+        raise BadInput(
+            f"{folder}: no adapter there ({error}); give the folder that holds adapter_config.json"
+        ) from None
     unusual = [name for name in ("use_dora", "use_qalora", "alora_invocation_tokens", "trainable_token_indices",
                "target_parameters", "layer_replication", "arrow_config") if config.get(name)]  # fmt: skip
     if config.get("peft_type") != "LORA" or unusual or config.get("bias", "none") != "none":
         what = ", ".join(unusual) or f"type {config.get('peft_type')}, bias {config.get('bias')}"
-        raise BadInput(f"{folder}: only plain LoRA can be merged here, this adapter has {what}; merge it with PEFT first")
+        raise BadInput(
+            f"{folder}: only plain LoRA can be merged here, this adapter has {what}; merge it with PEFT first"
+        )
     path = folder / "adapter_model.safetensors"
     try:
         with safe_open(path, "pt") as file:
@@ -204,7 +208,9 @@ def _merge_shard(
                 try:
                     merged = loras[name].applied(weight).to(weight.dtype)
                 except ValueError as error:
-                    raise BadInput(f"{name}: the adapter's shape does not fit the base ({error}); other base?") from None
+                    raise BadInput(
+                        f"{name}: the adapter's shape does not fit the base ({error}); other base?"
+                    ) from None
                 changes.append((name, _norm(merged, weight), float(weight.float().norm())))
                 writer.write(merged.contiguous().view(torch.uint8).numpy().data)
             tell(name, writer.tell())

@@ -39,28 +39,26 @@ def compare(
     """The parity record of an export, ready for JSON: figures, "passed", and what is wrong in "problems"."""
     chosen = choose(rows)
     report("the adapter in transformers", 0.0)
+    turn_end = terminator(tokenizer)
     cases, exact = reference(tokenizer, base, adapter, [row.messages(context.persona) for row in chosen], chosen)
-    ends = {i: tokenizer.convert_ids_to_tokens(i) for i in sorted(eos_ids(tokenizer, base))}
     room = max(len(c.prompt) + max(len(c.reply), len(c.reference), REPLY_TOKENS) for c in cases) + 8
-    verdict: dict[str, Any] = {"prompts": len(cases), "reference_dtype": "float32" if exact else "bfloat16"}
-    problems: list[str] = []
-    adapter_scores = rule_scores(chosen, [c.text for c in cases], context)
-    verdict["rules"] = {"adapter": adapter_scores}
+    rules = {"adapter": rule_scores(chosen, [c.text for c in cases], context)}
+    verdict: dict[str, Any] = {"prompts": len(cases), "dtype": "float32" if exact else "bfloat16", "rules": rules}
+    with Chat(quantised, num_ctx=room) as chat:
+        problems = parity.judge_header(
+            chat, cases, tokenise=lambda text: tokenizer(text, add_special_tokens=False)["input_ids"],
+            eos={i: tokenizer.convert_ids_to_tokens(i) for i in sorted(eos_ids(tokenizer, base))}, turn_end=turn_end,
+        )  # fmt: skip
     files = {"f16": f16} | ({quant: quantised} if quant != "f16" else {})
     for number, (name, path) in enumerate(files.items()):
+
+        def tick(done: float, name: str = name, number: int = number) -> None:
+            report(f"{name} in llama.cpp", (number + done) / len(files))
+
         with Chat(path, num_ctx=room, logits=True) as chat:
-            if number == 0:
-                problems += parity.judge_header(
-                    chat, cases, lambda text: tokenizer(text, add_special_tokens=False)["input_ids"], ends,
-                    _terminator(tokenizer),
-                )  # fmt: skip
-            share = 1 / len(files)
-            measured = parity.measure(
-                chat, cases, REPLY_TOKENS,
-                lambda done, at=number * share, name=name: report(f"{name} in llama.cpp", at + done * share),
-            )  # fmt: skip
+            measured = parity.measure(chat, cases, REPLY_TOKENS, tick)
         verdict[name] = measured.to_dict()
-        verdict["rules"][name] = rule_scores(chosen, measured.replies, context)
+        rules[name] = rule_scores(chosen, measured.replies, context)
         problems += parity.judge(name, measured, limits_of(name, exact))
         if name == quant:
             verdict["identity"] = identity(chosen, measured, context.persona.name)
@@ -76,8 +74,7 @@ def compare(
 def choose(rows: Sequence[PromptRow]) -> list[PromptRow]:
     """The prompts to compare on: one of each kind first, then the rest in order; and who the model is."""
     pool = list(rows) or [PromptRow(id=text, prompt=text) for text in FALLBACK]
-    seen: set[str | None] = set()
-    first = [row for row in pool if not (row.row.kind in seen or seen.add(row.row.kind))]
+    first = list({row.row.kind: row for row in reversed(pool)}.values())[::-1]
     chosen = [*first, *(row for row in pool if row not in first)][: CASES - 1]
     return [*chosen, PromptRow(id="identity", prompt=IDENTITY, row=Row(id="identity", kind="smalltalk"))]
 
@@ -87,7 +84,7 @@ def reference(
 ) -> tuple[list[Case], bool]:
     """(cases, whether they were computed in float32). The model is gone again afterwards."""
     model, exact = _load(base, adapter)
-    ends = sorted(eos_ids(tokenizer, base))
+    ends, turn_end = sorted(eos_ids(tokenizer, base)), terminator(tokenizer)
     rendered = [tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats]
     prompts = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in rendered]
     cases = []
@@ -95,15 +92,14 @@ def reference(
         replies = _greedy(model, prompts, ends, tokenizer.pad_token_id or 0)
         for messages, row, text, prompt, (reply, logits) in zip(chats, rows, rendered, prompts, replies, strict=True):
             curated = tokenizer(row.row.reference, add_special_tokens=False)["input_ids"] if row.row.reference else []
-            curated += ends[:1] if curated else []
-            cases.append(
-                Case(
-                    messages=messages, rendered=text, prompt=prompt, reply=reply,
-                    text=tokenizer.decode(reply, skip_special_tokens=True), finished=bool(reply) and reply[-1] in ends,
-                    reply_logits=logits.clamp(-6e4, 6e4).half().numpy(), reference=curated,
-                    reference_nll=_nll(model, prompt, curated),
-                )  # fmt: skip
-            )
+            curated += [tokenizer.convert_tokens_to_ids(turn_end)] if curated and turn_end else []
+            case = Case(
+                messages=messages, rendered=text, prompt=prompt, reply=reply,
+                text=tokenizer.decode(reply, skip_special_tokens=True), finished=bool(reply) and reply[-1] in ends,
+                reply_logits=logits.clamp(-6e4, 6e4).half().numpy(), reference=curated,
+                reference_nll=_nll(model, prompt, curated),
+            )  # fmt: skip
+            cases.append(case)
     return cases, exact
 
 
@@ -111,7 +107,7 @@ def rule_scores(rows: Sequence[PromptRow], replies: Sequence[str], context: JobC
     """Mean total of the replies under the job's rewards."""
     config = RewardConfig.from_dict(context.job.rewards)
     cards = [
-        score(row.prompt, reply, row.row, config, history=row.history)
+        score(row.prompt, reply, row.row, config, history=[t["content"] for t in row.history])
         for row, reply in zip(rows, replies, strict=True)
     ]
     return round(sum(card.total for card in cards) / len(cards), 4)
@@ -138,10 +134,12 @@ def eos_ids(tokenizer: Any, base: Path) -> set[int]:
     return found
 
 
-def _terminator(tokenizer: Any) -> str:
+def terminator(tokenizer: Any) -> str:
     """The special token that ends an assistant turn in the template, "" when a turn just ends."""
     stops = template.derive(
-        lambda messages, reply: tokenizer.apply_chat_template(list(messages), tokenize=False, add_generation_prompt=reply)
+        lambda messages, reply: tokenizer.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=reply
+        )
     ).stops()
     return stops[0] if stops else ""
 
@@ -159,9 +157,7 @@ def _load(base: Path, adapter: Path | None) -> tuple[Any, bool]:
     return model.eval(), exact
 
 
-def _greedy(
-    model: Any, prompts: list[list[int]], ends: list[int], pad: int
-) -> list[tuple[list[int], torch.Tensor]]:
+def _greedy(model: Any, prompts: list[list[int]], ends: list[int], pad: int) -> list[tuple[list[int], torch.Tensor]]:
     """(reply, logits before each of its tokens) per prompt. Settings of the model folder must not leak in."""
     from transformers import GenerationConfig
 
