@@ -12,10 +12,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from rewards.config import RewardConfig
-from rewards.kinds import decide
+from rewards.kinds import content_words, decide
 from rewards.length import is_code_reply
 from rewards.text import View, view
 from rewards.types import SOCIAL_KINDS, Result, Row, Span
+from rewards.uncertainty import contains_answer
 from rewards.unsolicited import list_items
 
 _TEMPLATE = re.compile(
@@ -87,14 +88,16 @@ def _hard(f: _Finding, v: View, p: View, row: Row, config: RewardConfig, prompt:
         return None if code else f.hard("no words")
     if "language" not in row.allow and _non_latin(v.prose, v.raw) > 0.15 and not _non_latin(p.norm, p.raw):
         f.hard("another script than the prompt's")
+    elif "language" not in row.allow and _foreign(v, config) and not _foreign(p, config):
+        f.hard("another language than the prompt's")
     n = len(words)
     if n >= 20 and repetition(words) > 0.45:
         f.hard(f"{repetition(words):.0%} of the three-word runs are repeated")
     if run := _same_word(v):
         f.hard("the same word four times in a row", run)
-    if n >= 5 and copied(words, p.words) > 0.6:
+    if n >= 5 and not v.has_code_block and _copies(v, p, row, config):
         f.hard("copied from the prompt")
-    if _gibberish(v, config) > 0.25:
+    if _gibberish(v) > (0.25 if n >= 8 and not v.has_code_block else 0.5):
         f.hard("gibberish")
     if n >= 7 and "," not in v.prose and len(list_items(v)) < 2:
         function = config.lexicon("function_words").words
@@ -124,14 +127,7 @@ def _soft(
     if v.obfuscated:
         f.soft(0.2, "obfuscated", "hidden letters", *v.obfuscated)
     penalty = config.number("lower_case_penalty", 0.2)
-    letters = [c for c in v.raw if c.isalpha()]
-    if (
-        penalty
-        and n >= 3
-        and v.prose.strip()
-        and not any(c.isupper() for c in letters)
-        and any(c.islower() for c in letters)
-    ):
+    if penalty and n >= 3 and not any(c.isupper() for c in v.raw) and _begins_low(v):
         f.soft(penalty, "lower case", "all in lower case")
     if roles := [m.span() for m in _ROLE.finditer(v.raw) if v.prose[m.start() : m.end()].strip()]:
         if len(roles) >= 2 or v.prose[: roles[0][0]].strip():
@@ -143,6 +139,16 @@ def _soft(
         f.soft(0.3, "echo", "only repeats the prompt")
     if truncated:
         f.soft(0.5, "truncated", "cut off before its end")
+
+
+_FIRST = re.compile(r"[^\W_]")
+
+
+def _begins_low(v: View) -> bool:
+    """Most sentences begin with a small letter (one that begins with a digit says nothing)."""
+    first = [v.raw[m.start()] for start, end in v.sentences if (m := _FIRST.search(v.prose, start, end))]
+    low = sum(c.islower() for c in first)
+    return low > 0 and low >= len(first) / 2
 
 
 def repetition(words: tuple[str, ...]) -> float:
@@ -164,6 +170,15 @@ def copied(words: tuple[str, ...], source: tuple[str, ...]) -> float:
     theirs = set(zip(source, source[1:], source[2:], strict=False))
     runs = list(zip(words, words[1:], words[2:], strict=False))
     return sum(run in theirs for run in runs) / len(runs)
+
+
+def _copies(v: View, p: View, row: Row, config: RewardConfig) -> bool:
+    """Mostly the prompt's own words. An answer in a full sentence ("The largest planet is Jupiter") adds a new one."""
+    share = copied(v.words, p.words)
+    if share <= 0.6 or (row.gold and contains_answer(v, row.gold)):
+        return False
+    new = set(content_words(v, config)) - p.word_set
+    return share > 0.85 or len(v.words) >= 30 or not new
 
 
 def _same_word(v: View) -> tuple[int, int] | None:
@@ -200,6 +215,13 @@ def _non_latin(prose: str, raw: str) -> float:
     return other / letters if letters else 0.0
 
 
+def _foreign(v: View, config: RewardConfig) -> bool:
+    """A vote of stop words: more of them are Spanish, French, German, Italian, Portuguese or Dutch than English."""
+    foreign, english = config.lexicon("foreign").words, config.lexicon("function_words").words
+    theirs = sum(w in foreign for w in v.words)
+    return theirs >= 2 and theirs > 0.15 * len(v.words) and theirs > 1.5 * sum(w in english for w in v.words)
+
+
 _LATIN_CACHE: dict[str, bool] = {}
 
 
@@ -216,16 +238,17 @@ def _is_other(char: str) -> bool:
     return known
 
 
-_CONSONANTS = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
+_UNSPELT = re.compile(
+    r"[bcdfghjklmnpqrstvwxz]{6,}|q(?=[^u])|[jv][bcdfgjkmnpqstvwxz]|[xz][jqvkzgd]|qwe|sdf|dfg|fgh|ghj|hjk|zxc|xcv|cvb|vbn|lkj|kjh|jhg|hgf|gfd|fds"
+)
 
 
-def _gibberish(v: View, config: RewardConfig) -> float:
-    """Share of words that no language would spell so."""
+def _gibberish(v: View) -> float:
+    """Share of words that no language would spell so; code aside."""
     words = [w for w in v.words if w.isascii() and w.isalpha()]
     if len(words) < 3:
         return 0.0
-    odd = sum(_is_gibberish(w) for w in words)
-    return odd / len(words)
+    return sum(_is_gibberish(w) for w in words) / len(words)
 
 
 def _is_gibberish(word: str) -> bool:
@@ -233,4 +256,4 @@ def _is_gibberish(word: str) -> bool:
     if n < 4:
         return False
     vowels = sum(c in "aeiouy" for c in word)
-    return vowels == 0 or n > 28 or (n >= 6 and vowels / n < 0.17) or bool(_CONSONANTS.search(word))
+    return vowels == 0 or n > 28 or vowels / n < 0.14 or bool(_UNSPELT.search(word))
