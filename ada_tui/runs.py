@@ -151,8 +151,7 @@ def start_eval(
         **_rows(workspace, settings),
         "arms": {name: arm.adapter for name, arm in arms.items()},
         "best_of": dict(best_of or {}),
-        "regression": str(workspace.resolve(settings.evaluate.regression)),
-        "neutral": str(workspace.resolve(settings.evaluate.neutral)),
+        **(_probes(workspace, settings) if settings.evaluate.probes else {}),
     }
     return _start(workspace, settings, "eval", BASE, data, settings.evaluate.model_dump(), "", of.path / "evals")
 
@@ -169,6 +168,19 @@ def _rows(workspace: Workspace, settings: Settings, train: Path | None = None) -
 
     prepared = prepare(workspace, settings)
     return {"train": _inside(workspace, train or prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+
+
+def _probes(workspace: Workspace, settings: Settings) -> dict[str, Any]:
+    """The capability items and the neutral text, whole: the job must not depend on files that may change. BadInput."""
+    from ada_tui.evaluate.regression import load_items
+
+    neutral = workspace.resolve(settings.evaluate.neutral)
+    try:
+        text = neutral.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{neutral}: cannot read the neutral text ({error}); set evaluate.neutral") from None
+    items = load_items(workspace.resolve(settings.evaluate.regression))
+    return {"regression": [item.to_dict() for item in items], "neutral": text}
 
 
 def _rewards(workspace: Workspace, settings: Settings) -> tuple[RewardConfig, list[str]]:

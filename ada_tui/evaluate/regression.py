@@ -35,6 +35,23 @@ class Item:
     prompt: str
     checks: Mapping[str, Any]
 
+    def to_dict(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        return {"id": self.id, "prompt": self.prompt, **self.checks}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Item:
+        """Raises ValueError when it is no item; the message says why."""
+        if not isinstance(data, dict) or not isinstance(data.get("prompt"), str) or not isinstance(data.get("id"), str):
+            raise ValueError("id and prompt must be text")
+        checks = {name: value for name, value in data.items() if name not in ("id", "prompt")}
+        if not checks or (unknown := set(checks) - set(CHECKS)):
+            raise ValueError(f"unknown check {sorted(unknown)[0]!r}" if checks else "it has no check")
+        for name, value in checks.items():
+            if not _SHAPES[name](value):
+                raise ValueError(f"{name!r} cannot be {value!r}")
+        return cls(data["id"], data["prompt"], checks)
+
 
 def _exact(reply: str, wanted: str) -> bool:
     return reply.strip().strip("\"'`*").rstrip(".!").strip().casefold() == wanted.casefold()
@@ -81,24 +98,12 @@ def load_items(path: Path) -> list[Item]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                items.append(_item(orjson.loads(line)))
-            except (ValueError, KeyError, TypeError) as error:
+                items.append(Item.from_dict(orjson.loads(line)))
+            except ValueError as error:
                 raise BadInput(f"{path}:{number}: not a capability item ({error}); see docs/worth-it.md") from None
     if not items:
         raise BadInput(f"{path}: no capability items in it; set evaluate.regression")
     return items
-
-
-def _item(data: Any) -> Item:
-    if not isinstance(data, dict) or not isinstance(data.get("prompt"), str) or not isinstance(data.get("id"), str):
-        raise ValueError("id and prompt must be text")
-    checks = {name: value for name, value in data.items() if name not in ("id", "prompt")}
-    if not checks or (unknown := set(checks) - set(CHECKS)):
-        raise ValueError(f"unknown check {sorted(unknown)[0]!r}" if checks else "it has no check")
-    for name, value in checks.items():
-        if not _SHAPES[name](value):
-            raise ValueError(f"{name!r} cannot be {value!r}")
-    return Item(data["id"], data["prompt"], checks)
 
 
 def _texts(value: Any) -> bool:
