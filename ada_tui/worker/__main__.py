@@ -18,7 +18,7 @@ from ada_tui.errors import BadInput
 from ada_tui.jobs import JobDir, WorkerLock
 from ada_tui.protocol import Job, JobEnded, JobStarted
 from ada_tui.settings import EMBEDDED
-from ada_tui.worker.context import JobContext, Stopped
+from ada_tui.worker.context import JobContext, Stopped, StoppedNow
 from ada_tui.worker.failures import explain
 from ada_tui.worker.gpu import Heartbeat
 
@@ -87,7 +87,7 @@ def _install_signals(context: JobContext) -> None:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if context.signalled.is_set():
-            raise Stopped
+            raise StoppedNow
         context.signalled.set()
 
     signal.signal(signal.SIGINT, stop)

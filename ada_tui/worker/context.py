@@ -39,6 +39,10 @@ class Stopped(Exception):
     """The person (control.stop) or the system (a signal) asked the job to stop; it did so at a safe place."""
 
 
+class StoppedNow(Stopped):
+    """A second signal: stop where we are. The state may be half-way through a step, so it is not worth saving."""
+
+
 class JobContext:
     """One running job. `emit` and everything built on it may be called from any thread."""
 

@@ -28,9 +28,10 @@ from ada_tui.export.quantise import quantise
 from ada_tui.export.store import Store, key, place, sha256
 from ada_tui.export.tool import Report
 from ada_tui.jobs import write_atomic
-from ada_tui.settings import EMBEDDED, ExportSettings
-from ada_tui.worker import embedded, merge, parity
+from ada_tui.settings import ExportSettings
+from ada_tui.worker import merge, parity
 from ada_tui.worker.context import JobContext
+from ada_tui.worker.model import base_path, load_tokenizer
 
 GREETING = "Morning"
 """What the finished file is asked."""
@@ -78,8 +79,8 @@ def run(context: JobContext) -> None:
     stage = Stages(context)
     context.started(steps=7)
 
-    with stage("preflight", "tools and disk") as report:
-        base = base_folder(context, report)
+    with stage("preflight", "tools and disk"):
+        base = base_folder(context)
         adapter = context.path_of(context.job.data, "adapter") if context.job.data.get("adapter") else None
         store = Store(context.jobdir.path.parent / "products")
         weights = merge.shards_of(base)
@@ -114,7 +115,7 @@ def run(context: JobContext) -> None:
 
     name = f"{_slug(context.persona.name)}-{settings.quant}.gguf"
     with stage("modelfile", "persona and chat template"):
-        tokenizer = load_tokenizer(base)
+        tokenizer = load_tokenizer(str(base), trust_remote_code=False)
         rows = load_rows(context.path_of(context.job.data, "held_out")) if context.job.data.get("held_out") else []
         ollama = make_modelfile(context, tokenizer, base, name, rows, settings)
         write_atomic(context.jobdir.path / "Modelfile", ollama.text().encode())
@@ -148,16 +149,11 @@ def run(context: JobContext) -> None:
     store.keep_only([keys["convert"], keys["quantise"]])
 
 
-def base_folder(context: JobContext, report: Report) -> Path:
-    """The base model as a local folder. Raises BadInput."""
-    base = str(context.job.model.get("base", EMBEDDED))
-    if base == EMBEDDED:
-        return embedded.materialise(report)
-    folder = context.resolve(base)
-    if folder.is_dir():
-        return folder
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", base):
-        raise BadInput(f"{folder}: no model folder there; set model.base in ada.toml")
+def base_folder(context: JobContext) -> Path:
+    """The base model as a local folder, fetched when it is a hub id that is not in the cache. Raises BadInput."""
+    base = base_path(context)
+    if Path(base).is_dir():
+        return Path(base)
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -181,16 +177,6 @@ def merge_into(base: Path, adapter: Path | None, out: Path, report: Report) -> N
     merge.copy_config(base, out)
     for shard in merge.shards_of(base):
         (out / shard.name).symlink_to(shard.resolve())
-
-
-def load_tokenizer(base: Path) -> Any:
-    """The base's own tokenizer. Raises BadInput when it has no chat template."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(base, trust_remote_code=False)
-    if not tokenizer.chat_template:
-        raise BadInput(f"{base}: its tokenizer has no chat template; use an Instruct model")
-    return tokenizer
 
 
 def make_modelfile(

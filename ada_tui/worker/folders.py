@@ -75,6 +75,7 @@ def digest_of(folder: Path, name: str) -> str:
 
 
 def _describe(path: Path) -> dict[str, Any]:
+    path.chmod(0o644)
     _sync(path)
     return {"size": path.stat().st_size, "sha256": _sha256(path)}
 

@@ -18,7 +18,7 @@ CHECK_EVERY = 4
 """Tokens between two calls of `check`."""
 
 NUCLEUS = 512
-"""Candidates looked at first for top_p: sorting the whole vocabulary costs more than the forward pass of a small model."""
+"""Candidates looked at first for top_p: sorting a whole vocabulary costs more than a small model's forward pass."""
 
 SHRINK_AT = 0.75
 """Ended replies are dropped from the batch once at most this share is still running."""
@@ -94,7 +94,6 @@ def as_sampled(tokenizer: Any, ids: Tokens, ends: frozenset[int], cap: int) -> S
     return Sampled(text=text, ids=ids, truncated=not ended and len(ids) >= cap)
 
 
-@torch.no_grad()
 def generate(
     model: Any,
     prompts: Sequence[Tokens],
@@ -116,7 +115,7 @@ def generate(
     ids = torch.tensor([[pad] * (width - len(p)) + p for p in prompts], device=device)  # (P, T), left-padded
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts], device=device)
     replies: list[Tokens] = [[] for _ in range(len(prompts) * n)]
-    with evaluating(model):
+    with evaluating(model), torch.no_grad():
         # The prompt's own pass: P rows, each then repeated n times.
         out = model(ids, attention_mask=mask, position_ids=_positions(mask), use_cache=True, logits_to_keep=1)
         cache = out.past_key_values
