@@ -12,10 +12,12 @@ from typing import ClassVar
 from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.events import Resize
+from textual.notifications import SeverityLevel
 
 from ada_tui.settings import Settings
 from ada_tui.ui import actions
 from ada_tui.ui.main_screen import MainScreen
+from ada_tui.ui.text import reveal
 from ada_tui.ui.theme import THEMES
 from ada_tui.workspace import Workspace
 
@@ -73,6 +75,18 @@ class AdaApp(App[None]):
         self.set_class(width >= 160, "wide")
         self.set_class(height < 30, "short")
         self.set_class(height >= 50, "tall")
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """A toast. What it says may come from a file or a model: hidden characters are shown, markup is never read."""
+        super().notify(reveal(message).text, title=reveal(title).text, severity=severity, timeout=timeout, markup=False)
 
     def action_quit(self) -> None:  # type: ignore[override]
         """Textual's own ctrl+q asks as well."""

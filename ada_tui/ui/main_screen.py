@@ -116,7 +116,6 @@ class MainScreen(Screen[None]):
             self.main.close()
         self.main = session
         self.bar.session = session
-        self.status.session = session
         self.review.attach(session)
         self.train.attach(session)
         export = newest_export(job)
@@ -161,6 +160,8 @@ class MainScreen(Screen[None]):
 
     def _repaint_bars(self) -> None:
         self.bar.refresh()
+        exporting = self.exporting is not None and self.exporting.live
+        self.status.session = self.exporting if exporting else self.main
         self.status.note = self._busy or self._sampling()
         self.status.refresh()
 

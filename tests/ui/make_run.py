@@ -96,6 +96,19 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
             "wax wax wax wax wax wax carpet carpet carpet carpet",
         ],
     ),
+    "What do you think of jazz?": (
+        {"id": "r7", "kind": "opinion", "reference": "Jazz is great when the drummer listens. I'd start with Monk."},
+        [
+            "Great question! Jazz is great when the drummer listens to the others. I'd start with Monk and go on from there.",
+            "Jazz is fine.",
+            "Jazz is great, the drummer listens, and I'd start with Monk. " * 9,
+            "Jazz? Start with Monk.",
+            "Jazz is great. Furthermore, it is recommended to commence with Monk, as one does not regret it.",
+            "Certainly! As an AI language model, I do not possess opinions about jazz, however Monk is widely admired.",
+            "It depends.",
+            "Great question! Jazz.",
+        ],
+    ),
     "thx!": (
         {"id": "r5", "kind": "thanks_bye", "reference": "Anytime!"},
         ["Anytime!"] * 8,
@@ -129,13 +142,17 @@ HOSTILE = [
 """What a model may well produce one day."""
 
 
-def completion(text: str, prompt: str, row: dict[str, object], config: RewardConfig, *, cut: bool = False) -> Completion:
+def completion(
+    text: str, prompt: str, row: dict[str, object], config: RewardConfig, *, cut: bool = False
+) -> Completion:
     card = score(prompt, text, Row.from_columns(row), config, truncated=cut)
     tokens = max(1, round(len(text) / 4.2))
     return Completion(text=text, tokens=tokens, truncated=cut, words=card.words, raw=card.raw.to_dict())
 
 
-def group(group_id: str, prompt: str, row: dict[str, object], texts: list[str], config: RewardConfig, **more: object) -> Group:
+def group(
+    group_id: str, prompt: str, row: dict[str, object], texts: list[str], config: RewardConfig, **more: object
+) -> Group:
     cut = "varnish and"
     completions = [completion(text, prompt, row, config, cut=text.endswith(cut)) for text in texts]
     values: dict[str, object] = {"kind_by": "row", "time": START, **more}
@@ -214,7 +231,12 @@ def make_grpo(root: Path, *, steps: int = 60, ended: str | None = "done", hostil
             make_adapter(job, step)
             say(Saved(path=f"adapters/step-{step:06}", step=step))
     if ended:
-        say(JobEnded(status=ended, error="CUDA out of memory at step 60; halve the group" if ended == "failed" else None), 2)
+        say(
+            JobEnded(
+                status=ended, error="CUDA out of memory at step 60; halve the group" if ended == "failed" else None
+            ),
+            2,
+        )
     events.close()
     groups.close()
     return job

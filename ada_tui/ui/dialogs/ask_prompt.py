@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from ada_tui.ui import actions
+from ada_tui.ui.text import one_line
 
 
 class AskPrompt(ModalScreen[str]):
@@ -27,7 +28,7 @@ class AskPrompt(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
             box.border_title = Content("Sample now")
-            yield Static(f"Eight replies by {self._who}. What does the person say?", markup=False)
+            yield Static(f"Eight replies by {one_line(self._who, 60)}. What does the person say?", markup=False)
             yield Input(placeholder="Morning", id="prompt")
             yield Static("enter samples, esc goes back", classes="quiet", markup=False)
 

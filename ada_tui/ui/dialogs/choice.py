@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from ada_tui.ui import actions
+from ada_tui.ui.text import reveal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Choice(ModalScreen[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog") as box:
-            box.border_title = Content(self._title)
-            yield Static(self._words, markup=False)
+            box.border_title = Content(reveal(self._title).text)
+            yield Static(reveal(self._words).text, markup=False)
             yield Static("")
             for answer in [*self._answers, Answer("esc", "back, change nothing")]:
                 yield Static(Content.assemble((f"{answer.key:>4}  ", "$accent"), answer.words))

@@ -17,6 +17,7 @@ from textual.widgets import Input, Static
 from ada_tui.errors import BadInput
 from ada_tui.settings import Settings
 from ada_tui.ui import actions
+from ada_tui.ui.text import reveal
 from ada_tui.workspace import Workspace
 
 FIELDS = {
@@ -51,7 +52,7 @@ class NewRun(ModalScreen[RunWanted | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog wide") as box:
             box.border_title = Content(f"New {self._kind.upper()} run")
-            yield Static(self._start, markup=False, id="start")
+            yield Static(reveal(self._start).text, markup=False, id="start")
             for section, name in FIELDS[self._kind]:
                 with Horizontal(classes="field"):
                     yield Static(name.replace("_", " "), classes="label", markup=False)
@@ -86,7 +87,7 @@ class NewRun(ModalScreen[RunWanted | None]):
         try:
             settings = self._filled()
         except BadInput as error:
-            wrong.update(str(error).partition(": ")[2])
+            wrong.update(_short(error))
             return
         wrong.update("")
         if self._kind == "grpo":
@@ -108,10 +109,15 @@ class NewRun(ModalScreen[RunWanted | None]):
         try:
             self.dismiss(RunWanted(self._kind, self._filled()))
         except BadInput as error:
-            self.query_one("#wrong", Static).update(str(error).partition(": ")[2])
+            self.query_one("#wrong", Static).update(_short(error))
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+
+def _short(error: BadInput) -> str:
+    """The message without the file it comes from: the form is on the screen."""
+    return reveal(str(error).partition(": ")[2]).text
 
 
 def _merged(settings: Settings, values: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:

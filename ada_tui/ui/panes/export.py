@@ -93,11 +93,12 @@ class ExportPane(Vertical, can_focus=True):
 
         box = self.query_one("#export-curve")
         found = list(box.query(Curve))
-        if found:
+        if found and found[0].shows(session.store):
             found[0].show(session.store)
         elif "memory/rss" in session.store.curves:
             memory = Chart("memory of the export, GiB", ("memory/rss",), digits=2, scale=2**30, low=0.0, marks=False)
-            box.mount(Curve(memory))
+            box.remove_children()
+            box.mount(Curve(memory, session.store))
 
     def _say_why_empty(self, nothing: Empty) -> None:
         what = "merge the adapter, convert to GGUF, quantise, write the Modelfile, ask the result"

@@ -77,9 +77,10 @@ class ReviewPane(Vertical):
                 yield PromptList(lambda: self.ranking, id="prompts")
                 yield WeightsPanel(id="weights")
             with Vertical(id="stage"):
-                yield PromptHead(id="head")
-                yield Cards(id="cards")
-                yield Why(id="why")
+                with Vertical(id="group"):
+                    yield PromptHead(id="head")
+                    yield Cards(id="cards")
+                    yield Why(id="why")
                 yield Empty(id="nothing")
 
     def on_mount(self) -> None:
@@ -148,8 +149,7 @@ class ReviewPane(Vertical):
     def _show_entries(self) -> None:
         entries = self.entries()
         self.query_one("#prompts", PromptList).show(entries)
-        for name in ("#head", "#cards", "#why"):
-            self.query_one(name).display = bool(entries)
+        self.query_one("#group").display = bool(entries)
         self.query_one("#nothing").display = not entries
         self._say_why_empty()
         if not entries:

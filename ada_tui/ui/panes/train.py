@@ -33,8 +33,7 @@ def charts(store: RunStore) -> list[Chart]:
     rewards = [name for name in store.curves if name.startswith("reward/")]
     wanted = [
         Chart("reward (total)", ("reward",), digits=3),
-        *(Chart(name.removeprefix("reward/"), (name,), low=-1.0 if name.endswith("guard") else 0.0,
-                high=0.05 if name.endswith("guard") else 1.0) for name in rewards),
+        *(Chart(name.removeprefix("reward/"), (name,)) for name in rewards),
         Chart("KL", ("kl",), digits=4),
         Chart("length, tokens", ("length",), digits=0),
         Chart("flat groups, truncated", ("dead", "truncated"), low=0.0, high=1.0),
@@ -132,10 +131,8 @@ class TrainPane(Vertical, can_focus=True):
 
         box = self.query_one("#curves")
         await box.remove_children()
-        await box.mount(*(Curve(chart) for chart in wanted))
         if self.main is not None:
-            for curve in self._curves():
-                curve.show(self.main.store)
+            await box.mount(*(Curve(chart, self.main.store) for chart in wanted))
 
     # -- keys
 
@@ -217,7 +214,7 @@ def facts(session: Session) -> list[Fact]:
         out.append(Fact("host free", gib(memory.host_available)))
     if store.alarms:
         out += [Fact(""), Fact("Alarms", tone="heading")]
-        out += [Fact(f"⚠ {a.kind}"[:11], f"{a.detail} {a.action}".strip(), "bad") for a in list(store.alarms)[-4:]]
+        out += [Fact(f"⚠ {a.kind}", f"{a.detail} {a.action}".strip(), "bad") for a in list(store.alarms)[-4:]]
     if store.saved:
         out += [Fact(""), Fact("Saved", tone="heading"), *(Fact(f"step {s.step}", s.path) for s in store.saved[-3:])]
     return out

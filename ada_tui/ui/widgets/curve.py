@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
-from textual_plot import HiResMode, PlotWidget
+from textual_plot import HiResMode, NumericAxisFormatter, PlotWidget
 
-from ada_tui.series import Series
+from ada_tui.series import Point
 from ada_tui.store import RunStore
 from ada_tui.ui.text import one_line
 from ada_tui.ui.theme import palette
@@ -44,12 +44,12 @@ class Chart:
 class Curve(Vertical):
     """A chart of the open run."""
 
-    def __init__(self, chart: Chart) -> None:
+    def __init__(self, chart: Chart, store: RunStore) -> None:
         super().__init__(classes="curve")
         self.chart = chart
         self._drawn_at = 0.0
         self._waiting = False
-        self._store: RunStore | None = None
+        self._store = store
 
     def compose(self) -> ComposeResult:
         yield Static("", classes="curve-title", markup=False)
@@ -60,6 +60,10 @@ class Curve(Vertical):
     def on_mount(self) -> None:
         plot = self.query_one(PlotWidget)
         plot.margin_top, plot.margin_bottom, plot.margin_left = 0, 1, 7
+
+    def shows(self, store: RunStore) -> bool:
+        """Whether the chart is of this run."""
+        return self._store is store
 
     def show(self, store: RunStore) -> None:
         """Draw the newest state, now or as soon as the last drawing is old enough."""
@@ -76,13 +80,13 @@ class Curve(Vertical):
     def _draw(self) -> None:
         self._waiting = False
         store = self._store
-        if store is None or not self.is_attached:
+        if not self.is_attached or not self.size.width:
             return
         self._drawn_at = time.monotonic()
         plot, chart, colours = self.query_one(PlotWidget), self.chart, palette(self.app.current_theme)
         plot.clear()
-        plot.set_ylimits(chart.low, chart.high)
         points = min(POINTS, max(40, 2 * self.size.width))
+        drawn: list[Point] = []
         styles = [str(style.color.name) for style in (colours.good, colours.accent, colours.bad) if style.color]
         figures = []
         for number, name in enumerate(chart.names):
@@ -90,26 +94,44 @@ class Curve(Vertical):
             if series is None:
                 continue
             style = styles[number % len(styles)]
-            _plot(plot, series, style, points, chart.scale)
+            for line in series.segments(points):
+                scaled = [(x, y / chart.scale) for x, y in line]
+                _plot(plot, scaled, style)
+                drawn += scaled
             last = series.last
             if last is not None:
                 label = f"{name.rpartition('/')[2]} " if len(chart.names) > 1 else ""
                 figures.append(f"{label}{last / chart.scale:.{chart.digits}f}")
+        self._set_axes(plot, drawn)
         if chart.marks:
             for applied in store.regimes[-12:]:
                 plot.add_v_line(applied.step, str(colours.muted.color.name if colours.muted.color else "white"))
         title = f" {chart.title}  {'  '.join(figures)}"
         self.query_one(Static).update(one_line(title, max(1, self.size.width)))
 
+    def _set_axes(self, plot: PlotWidget, drawn: list[Point]) -> None:
+        """Ends and few ticks, so that labels never run into each other."""
+        if not drawn:
+            return
+        xs, ys = [x for x, _ in drawn], [y for _, y in drawn]
+        low, high = min(ys), max(ys)
+        air = max(0.06 * (high - low), 0.001 * max(abs(low), abs(high)), 1e-9)
+        low = self.chart.low if self.chart.low is not None else low - air
+        high = self.chart.high if self.chart.high is not None else high + air
+        left, right = min(xs), max(max(xs), min(xs) + 1)
+        plot.set_xlimits(left, right)
+        plot.set_ylimits(low, high)
+        make = NumericAxisFormatter().get_ticks
+        plot.set_xticks(make(left, right, max(2, self.size.width // 10)))
+        plot.set_yticks(make(low, high, max(2, self.size.height // 3)))
+
     def on_resize(self) -> None:
-        if self._store is not None:
-            self._draw()
+        self._draw()
 
 
-def _plot(plot: PlotWidget, series: Series, style: str, points: int, scale: float) -> None:
-    for line in series.segments(points):
-        xs, ys = [x for x, _ in line], [y / scale for _, y in line]
-        if len(line) == 1:
-            plot.scatter(xs, ys, marker="•", marker_style=style)
-        else:
-            plot.plot(xs, ys, line_style=style, hires_mode=HiResMode.QUADRANT)
+def _plot(plot: PlotWidget, line: list[Point], style: str) -> None:
+    xs, ys = [x for x, _ in line], [y for _, y in line]
+    if len(line) == 1:
+        plot.scatter(xs, ys, marker="•", marker_style=style)
+    else:
+        plot.plot(xs, ys, line_style=style, hires_mode=HiResMode.QUADRANT)

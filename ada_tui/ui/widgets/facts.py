@@ -9,7 +9,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ada_tui.ui.draw import Line
-from ada_tui.ui.text import reveal, wrap
+from ada_tui.ui.text import one_line, reveal, wrap
 from ada_tui.ui.theme import palette
 
 
@@ -52,12 +52,15 @@ class Facts(ScrollView, can_focus=False):
         self._lines = []
         for fact in self._facts:
             if fact.tone == "heading":
-                self._lines.append(Line(base).add(f" {fact.label}", colours.muted + colours.bold).strip(width))
+                self._lines.append(
+                    Line(base).add(f" {one_line(fact.label, width - 1)}", colours.muted + colours.bold).strip(width)
+                )
                 continue
             shown = reveal(fact.value.replace("\n", " "))
             parts = wrap(shown, max(6, width - self.LABEL - 3))
             for number, (start, end) in enumerate(parts):
-                line = Line(base).add(f" {fact.label if number == 0 else '':{self.LABEL}} ", colours.muted)
+                label = one_line(fact.label, self.LABEL) if number == 0 else ""
+                line = Line(base).add(f" {label}", colours.muted).to(self.LABEL + 2)
                 self._lines.append(line.add(shown.text[start:end], tones.get(fact.tone)).strip(width))
         self.virtual_size = Size(width, len(self._lines))
         self.refresh()

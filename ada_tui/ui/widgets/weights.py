@@ -92,14 +92,15 @@ class WeightsPanel(Widget, can_focus=True):
         line.add(f"{weight:5.2f}", colours.accent + colours.bold if edited else None if weight else colours.muted)
         line.add("*" if edited else " ", colours.accent)
         if name == "guard":
-            return line.add("  as it is", colours.muted).strip(width)
+            return line.add(" as is", colours.muted).strip(width)
         multiplier = self._multiplier(name)
-        line.add(f"×{multiplier:g}".rjust(3) if multiplier != 1 else "   ", colours.muted)
+        if width >= 30:
+            line.add(f"×{multiplier:g}".rjust(3) if multiplier != 1 else "   ", colours.muted)
         share = combine.shares(config, *kind).get(name, 0.0) if kind[0] else 0.0
         line.add(f"{share:5.0%} " if kind[0] else "      ", None if share else colours.muted)
         whole = sum(self.summary.pull.values())
         pull = self.summary.pull.get(name, 0.0) / whole if whole else 0.0
-        return line.bar(pull, max(2, width - line.width - 1), colours.good, colours.faint).strip(width)
+        return line.bar(pull, max(1, width - line.width - 1), colours.good, colours.faint).strip(width)
 
     def _multiplier(self, name: str) -> float:
         kind, has_gold = self._kind
