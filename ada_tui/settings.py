@@ -242,7 +242,7 @@ DEMO_PROFILE: dict[str, dict[str, Any]] = {
         "steps": 16, "group": 8, "prompts_per_step": 4, "max_completion": 64,
         "learning_rate": 1e-4, "beta": 0.02, "save_every": 8,
     },
-    "evaluate": {"samples": 4, "max_completion": 64},
+    "evaluate": {"samples": 4, "max_completion": 64, "probes": False},
 }  # fmt: skip
 """What `ada-tui demo` sets: small enough for two CPU cores, real in every stage. ada.toml does not change it."""
 

@@ -22,7 +22,9 @@ from ada_tui.worker.context import JobContext, Stopped, StoppedNow
 from ada_tui.worker.failures import explain
 from ada_tui.worker.gpu import Heartbeat
 
-SCRIPTS = {"sft": "sft", "grpo": "grpo", "sample": "sample", "eval": "evaluate", "export": "export"}
+SCRIPTS = {
+    "sft": "sft", "grpo": "grpo", "dpo": "dpo", "sample": "sample", "eval": "evaluate", "export": "export",
+}  # fmt: skip
 """Job kind -> module of this package with `run(context)`."""
 
 

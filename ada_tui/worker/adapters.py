@@ -7,6 +7,8 @@ are taken over from adapter_config.json. Only ada_tui.worker may import it.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,19 @@ def add_adapter(model: PeftModel, folder: Path, name: str) -> None:
     check_fits(folder, config, model.get_base_model())
     model.add_adapter(name, config)
     set_peft_model_state_dict(model, load_file(folder / WEIGHTS), adapter_name=name)
+
+
+@contextmanager
+def speaking(model: Any, adapter: str | None) -> Iterator[None]:
+    """Let `adapter` answer, or the base itself (None)."""
+    if adapter is not None:
+        model.set_adapter(adapter)
+        yield
+    elif isinstance(model, PeftModel):
+        with model.disable_adapter():
+            yield
+    else:
+        yield
 
 
 def save_adapter(model: PeftModel, target: Path, about: dict[str, Any]) -> None:

@@ -1,17 +1,17 @@
 """The eval job: several policies answer the same held-out prompts with the same seeds; one base model for all of them.
 
-    job.data   = {"held_out": path, "arms": {"base": "", "sft": folder, "grpo": folder}}
+    job.data   = {"held_out": path, "arms": {"base": "", "sft": folder, "grpo": folder}, "best_of": {arm: n},
+                  "regression": [capability items], "neutral": text}; the last three may be missing
     job.params = samples, prompts, temperature, top_p, max_completion, seed (`settings.EvalSettings`)
 
-Every group is stored (source "eval", policy = arm), and each arm gets an Outcome "arm:<name>". Statistics over them
-live in `ada_tui.evaluate`. Only `__main__` imports it.
+Every group is stored (source "eval", policy = arm), and each arm gets an Outcome "arm:<name>"; with the probes also
+"probe:<name>" and "regression:<name>". Statistics over them live in `ada_tui.evaluate`. Only `__main__` imports it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -20,13 +20,17 @@ from peft import PeftModel
 
 from ada_tui.dataset import PromptRow, load_rows
 from ada_tui.errors import BadInput
-from ada_tui.worker.adapters import add_adapter, load_adapter
+from ada_tui.worker.adapters import add_adapter, load_adapter, speaking
 from ada_tui.worker.backends import choose
 from ada_tui.worker.context import JobContext
-from ada_tui.worker.generate import sample_groups
+from ada_tui.worker.generate import Sampled, sample_groups
 from ada_tui.worker.lengths import completion_cap
+from ada_tui.worker.probe import Probes
 from ada_tui.worker.sample import ROWS, sampling
 from ada_tui.worker.scoring import Asked, Scorer, own_rewards, reward_config
+
+ROWS_ON_CUDA = 512
+"""Replies generated at once on a GPU."""
 
 
 def run(context: JobContext) -> None:
@@ -40,16 +44,21 @@ def run(context: JobContext) -> None:
     cap = completion_cap(loaded.tokenizer, rows, int(params.get("max_completion", 0)))
     draw = sampling(params, cap)
     samples = int(params.get("samples", 4))
+    best_of = {str(name): int(n) for name, n in (context.job.data.get("best_of") or {}).items()}
+    probes = Probes(context, model, loaded.tokenizer, rows, set(arms))
+    at_once = ROWS_ON_CUDA if loaded.device == "cuda" else ROWS
     for number, (arm, folder) in enumerate(arms.items()):
         with speaking(model, arm if folder else None):
             measures = _run_arm(
-                context, arm, rows, scorer, samples,
-                sample_groups(
-                    model, loaded.tokenizer, [row.messages(context.persona) for row in rows], samples, draw,
-                    rows=max(ROWS, samples), check=context.check,
-                ),
+                context, arm, rows, scorer, best_of.get(arm, 1),
+                probes.listen(sample_groups(
+                    model, loaded.tokenizer, [row.messages(context.persona) for row in rows],
+                    samples * best_of.get(arm, 1), draw, rows=max(at_once, samples), check=context.check,
+                )),
                 number / len(arms), len(arms),
             )  # fmt: skip
+        if arm not in best_of:
+            probes.measure(arm, folder is not None)
         context.outcome(f"arm:{arm}", {"adapter": str(folder or ""), "cap": cap, **measures})
 
 
@@ -60,17 +69,11 @@ def spread(rows: list[PromptRow], wanted: int) -> list[PromptRow]:
     return [rows[i * len(rows) // wanted] for i in range(wanted)]
 
 
-@contextmanager
-def speaking(model: Any, adapter: str | None) -> Iterator[None]:
-    """Let `adapter` answer, or the base itself (None)."""
-    if adapter is not None:
-        model.set_adapter(adapter)
-        yield
-    elif isinstance(model, PeftModel):
-        with model.disable_adapter():
-            yield
-    else:
-        yield
+def best(scorer: Scorer, asked: Asked, replies: list[Sampled], n: int) -> list[Sampled]:
+    """Of every `n` replies the one with the highest total: what selection alone reaches, without training."""
+    cards = scorer.score(asked, replies, id="", batch_id=0, source="", policy="")[1]
+    chunks = [range(start, start + n) for start in range(0, len(replies), n)]
+    return [replies[max(chunk, key=lambda i: cards[i].total)] for chunk in chunks]
 
 
 def _arms(context: JobContext) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def _with_adapters(base: Any, arms: dict[str, Path | None]) -> Any:
 
 
 def _run_arm(
-    context: JobContext, arm: str, rows: list[PromptRow], scorer: Scorer, samples: int,
+    context: JobContext, arm: str, rows: list[PromptRow], scorer: Scorer, best_of: int,
     groups: Iterator[tuple[int, Any]], before: float, arms: int,
 ) -> dict[str, Any]:  # fmt: skip
     """Score and store the groups of one arm; its measures."""
@@ -105,8 +108,11 @@ def _run_arm(
     context.phase("evaluate", f"{arm}: 0 of {len(rows)} prompts", before)
     for done, (index, replies) in enumerate(groups, 1):
         row = rows[index]
+        asked = Asked(row.prompt, row.history, row.row)
+        if best_of > 1:
+            replies = best(scorer, asked, replies, best_of)
         group, cards = scorer.score(
-            Asked(row.prompt, row.history, row.row), replies, id=f"{arm}-{row.id}", batch_id=index,
+            asked, replies, id=f"{arm}-{row.id}", batch_id=index,
             source="eval", policy=arm,
         )  # fmt: skip
         context.group(group)
@@ -122,6 +128,6 @@ def _run_arm(
         context.check()
     return {
         "total": fmean(totals.values()), "rewards": {name: fmean(values) for name, values in parts.items()},
-        "prompts": len(rows), "samples": samples, "tokens": fmean(tokens), "words": fmean(words),
+        "prompts": len(rows), "samples": len(tokens) // len(rows), "tokens": fmean(tokens), "words": fmean(words),
         "truncated": fmean(truncated), "per_prompt": totals,
     }  # fmt: skip

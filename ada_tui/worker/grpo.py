@@ -28,6 +28,7 @@ from ada_tui.worker.lengths import completion_cap
 from ada_tui.worker.live import GrpoBridge, Recorder, Rollouts, Snapshot
 from ada_tui.worker.scoring import own_rewards, reward_config
 from ada_tui.worker.sft import lora_config
+from ada_tui.worker.shuffled import WARNING, shuffle
 from ada_tui.worker.training import effective, quiet_trainer, report_to
 from rewards import trl_reward_functions
 from rewards.trl import TruncationDetector
@@ -68,6 +69,9 @@ def run(context: JobContext) -> None:
         snapshot=snapshot, recorder=recorder, rollouts=rollouts,
     )  # fmt: skip
     rewards = trl_reward_functions(config, snapshot=snapshot)
+    if params.get("shuffle_rewards"):
+        rewards = shuffle(rewards, int(params["seed"]))
+        context.emit(WARNING)
     trainer = GRPOTrainer(
         model=loaded.model,
         reward_funcs=rewards,
