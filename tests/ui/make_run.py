@@ -2,13 +2,16 @@
 scores are the real rewards'.
 
     python -m tests.ui.make_run DIR        a workspace with a finished GRPO run, an SFT run and an export
+    python -m tests.ui.make_run --freeze   renew tests/ui/frozen, the run that the snapshots show
 """
 
 from __future__ import annotations
 
 import math
 import random
+import shutil
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -279,6 +282,21 @@ def make_export(run: JobDir) -> JobDir:
     return job
 
 
+def make_frozen(folder: Path) -> None:
+    """Write the small run that pictures are compared on: its scores stay as they are when the rules are tuned."""
+    with tempfile.TemporaryDirectory() as temp:
+        root = Path(temp)
+        make_sft(root)
+        run = make_grpo(root, steps=20)
+        make_export(run)
+        for job in (JobDir(root / "checkpoints" / "sft-1"), run, JobDir(run.path / "exports" / "export-1")):
+            record = replace(job.job(), workspace="", rewards={})
+            (job.path / "job.json").write_bytes(protocol.encode(record))
+        (run.path / "control.json").unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(root / "checkpoints", folder)
+
+
 def make_workspace(root: Path, **grpo: object) -> Workspace:
     """A workspace with an SFT run, a GRPO run and its export."""
     root.mkdir(parents=True, exist_ok=True)
@@ -289,5 +307,8 @@ def make_workspace(root: Path, **grpo: object) -> Workspace:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--freeze":
+        make_frozen(Path(__file__).parent / "frozen")
+        sys.exit()
     made = make_workspace(Path(sys.argv[1]), hostile="--hostile" in sys.argv)
     print(made.root)

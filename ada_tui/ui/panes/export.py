@@ -105,7 +105,7 @@ class ExportPane(Vertical, can_focus=True):
         if self.main is None:
             nothing.say(
                 "No run is open", f"An export takes the newest adapter of a run: {what}.",
-                [("o", "open a run"), ("d", "demo: the whole loop on the embedded model")],
+                [("o", "open a run"), ("d", "demo: the whole loop, small model")],
             )  # fmt: skip
         elif not self.main.dir.adapters():
             nothing.say(

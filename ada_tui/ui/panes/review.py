@@ -166,8 +166,8 @@ class ReviewPane(Vertical):
         if session is None:
             nothing.say(
                 "Nothing to review yet",
-                "A run brings groups of completions, scored by every reward. Three ways to the first one:",
-                [("d", "demo: play the whole loop on the embedded model"), ("s", "sample a group for your prompt"),
+                "A run brings groups of completions, scored by every reward. Ways to the first one:",
+                [("d", "demo: the whole loop, small model"), ("s", "sample a group for your prompt"),
                  ("F3", "train on your own chats and model"), ("o", "open a past run")],
             )  # fmt: skip
         elif session.live:

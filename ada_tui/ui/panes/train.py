@@ -33,9 +33,9 @@ def charts(store: RunStore) -> list[Chart]:
     rewards = [name for name in store.curves if name.startswith("reward/")]
     wanted = [
         Chart("reward (total)", ("reward",), digits=3),
-        *(Chart(name.removeprefix("reward/"), (name,)) for name in rewards),
         Chart("KL", ("kl",), digits=4),
         Chart("length, tokens", ("length",), digits=0),
+        *(Chart(name.removeprefix("reward/"), (name,)) for name in rewards),
         Chart("flat groups, truncated", ("dead", "truncated"), low=0.0, high=1.0),
         Chart("loss", ("loss",), digits=4),
         Chart("entropy", ("entropy",), digits=3),
@@ -90,8 +90,8 @@ class TrainPane(Vertical, can_focus=True):
         nothing.say(
             "No run is open",
             "Training runs in a process of its own: it goes on when this terminal closes, and you can come back to it.",
-            [("n", "new run: SFT on your chats, then GRPO with the rules"), ("o", "open a past run"),
-             ("d", "demo on the embedded model")],
+            [("n", "new run: SFT on your chats, or GRPO"), ("o", "open a past run"),
+             ("d", "demo: the whole loop, small model")],
         )  # fmt: skip
 
     def frame(self, session: Session, topics: frozenset[str]) -> None:
@@ -204,7 +204,7 @@ def facts(session: Session) -> list[Fact]:
             dead = step.dead_groups or 0
             out.append(Fact("flat", f"{dead} of {step.groups} groups", "bad" if dead > step.groups / 2 else ""))
         if step.seconds:
-            out.append(Fact("pace", _pace(step.seconds, step.step, store.steps_wanted)))
+            out.append(Fact("pace", _pace(step.seconds, step.step, store.steps_wanted if session.live else 0)))
     memory = store.memory
     if memory is not None:
         out += [Fact(""), Fact("Memory", tone="heading"), Fact("process", gib(memory.rss))]

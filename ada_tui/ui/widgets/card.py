@@ -56,10 +56,10 @@ class CardView:
         return 4 + len(self.names)
 
 
-def draw_card(view: CardView, width: int, height: int, *, focused: bool, colours: Palette) -> list[Strip]:
-    """A card of exactly `width` x `height` cells."""
-    base = (colours.lifted if focused else colours.card) + colours.ink
-    edge = "▌" if focused else " "
+def draw_card(view: CardView, width: int, height: int, *, chosen: bool, focused: bool, colours: Palette) -> list[Strip]:
+    """A card of exactly `width` x `height` cells. `chosen`: it is the one explained; `focused`: keys go to it."""
+    base = (colours.lifted if chosen else colours.card) + colours.ink
+    edge = Segment("▌" if chosen else " ", base + (colours.accent if focused else colours.muted))
     body = max(1, height - view.fixed)
     inner = width - 2
     lines = [_heading(view, base, inner, colours)]
@@ -67,7 +67,7 @@ def draw_card(view: CardView, width: int, height: int, *, focused: bool, colours
     lines += [Line(base)] * (height - len(lines) - (view.fixed - 2))
     lines += [_reward(view, name, base, inner, colours) for name in view.names]
     lines += [_guard(view, base, inner, colours), _figures(view, base, inner, colours)]
-    return [_framed(line.strip(inner), edge, base, colours) for line in lines[:height]]
+    return [_framed(line.strip(inner), edge, base) for line in lines[:height]]
 
 
 def draw_row_of_card(view: CardView, width: int, *, colours: Palette) -> list[Strip]:
@@ -76,11 +76,16 @@ def draw_row_of_card(view: CardView, width: int, *, colours: Palette) -> list[St
     inner = width - 2
     heading = _heading(view, base, inner, colours, columns=True)
     (first,) = text_lines(view.text.replace("\n", " "), (), inner, 1, base, colours)
-    return [_framed(line.strip(inner), " ", base, colours) for line in (heading, first)]
+    return [_framed(line.strip(inner), Segment(" ", base), base) for line in (heading, first)]
 
 
-def _framed(strip: Strip, edge: str, base: Style, colours: Palette) -> Strip:
-    return Strip([Segment(edge, base + colours.accent), *strip, Segment(" ", base)], strip.cell_length + 2)
+def _framed(strip: Strip, edge: Segment, base: Style) -> Strip:
+    return Strip([edge, *strip, Segment(" ", base)], strip.cell_length + 2)
+
+
+def height_of(view: CardView, width: int) -> int:
+    """Lines that a card of `width` cells needs to show all of its text."""
+    return view.fixed + len(wrap(reveal(view.text), width - 2))
 
 
 def _heading(view: CardView, base: Style, width: int, colours: Palette, *, columns: bool = False) -> Line:
@@ -143,7 +148,7 @@ def _reward(view: CardView, name: str, base: Style, width: int, colours: Palette
     score, silent = view.raw.rewards.get(name), name in view.muted
     line = Line(base).add(f"{crop(name, NAME):{NAME}} ", colours.muted)
     if score is None:
-        return line.add("  –  ", colours.muted).add("no opinion"[: max(0, width - line.width)], colours.muted)
+        return line.add("  –  ", colours.muted).add("no opinion" if width >= line.width + 15 else "", colours.muted)
     line.add(f"{score:4.2f} ", colours.muted if silent else None)
     room = max(3, min(width - line.width, 24))
     return line.bar(score, room, colours.muted if silent else _tone(score, colours), colours.faint)

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from ada_tui.ui import actions
 from ada_tui.ui.theme import palette
-from ada_tui.ui.widgets.card import CardView, draw_card, draw_row_of_card
+from ada_tui.ui.widgets.card import CardView, draw_card, draw_row_of_card, height_of
 from rewards.types import Span
 
 NARROWEST = 27
@@ -30,6 +30,10 @@ STACKED = 80
 
 TEXT = 3
 """Lines of text that a card shows at least."""
+
+
+UNFOLDED = 9
+"""Lines of text that an unfolded card of a stack shows at most; `enter` shows all."""
 
 
 class Cards(ScrollView, can_focus=True):
@@ -107,7 +111,7 @@ class Cards(ScrollView, can_focus=True):
         for position, view in enumerate(self._views):
             tall = 2
             if position == self.at:
-                tall = view.fixed + max(TEXT, min(8, math.ceil(len(view.text) / max(1, width - 4)) + 1))
+                tall = max(view.fixed + TEXT, min(view.fixed + UNFOLDED, height_of(view, width)))
             self._regions.append(Region(0, y, width, tall))
             y += tall + 1
 
@@ -119,8 +123,9 @@ class Cards(ScrollView, can_focus=True):
         rows = math.ceil(count / columns)
         columns = math.ceil(count / rows)
         seen = max(1, min(rows, (height + 1) // (lowest + 1)))
-        tall = max(lowest, (height + 1) // seen - 1)
         wide = (width + 1) // columns - 1
+        needed = max(height_of(view, wide) for view in self._views)
+        tall = max(lowest, min(needed, (height + 1) // seen - 1))
         self._columns = columns
         self._regions = [
             Region((n % columns) * (wide + 1), (n // columns) * (tall + 1), wide, tall) for n in range(count)
@@ -165,7 +170,9 @@ class Cards(ScrollView, can_focus=True):
             if region.height == 2:
                 found = draw_row_of_card(view, region.width, colours=colours)
             else:
-                found = draw_card(view, region.width, region.height, focused=focused, colours=colours)
+                found = draw_card(
+                    view, region.width, region.height, chosen=focused, focused=self.has_focus, colours=colours
+                )
             self._drawn[key] = found
         return found
 

@@ -123,7 +123,7 @@ class Curve(Vertical):
         plot.set_ylimits(low, high)
         make = NumericAxisFormatter().get_ticks
         plot.set_xticks(make(left, right, max(2, self.size.width // 10)))
-        plot.set_yticks(make(low, high, max(2, self.size.height // 3)))
+        plot.set_yticks(make(low, high, max(2, self.size.height // 4)))
 
     def on_resize(self) -> None:
         self._draw()
