@@ -3,8 +3,8 @@
 This is the public surface; any TRL script may import it. Nothing of the app is reachable from here.
 
 >>> from rewards import RewardConfig, Row, score
->>> score("Morning", "Great question! How can I assist you today?", Row(), RewardConfig.default()).total < 0.8
-True
+>>> score("Morning", "Great question! How can I assist you today?", Row(), RewardConfig.default()).raw.rewards["filler"]
+0.15
 """
 
 from rewards.card import Fault, GroupScore, score, score_group

@@ -85,11 +85,11 @@ class Compiled:
         self.fillers = tuple(entry for entry in fillers if entry.enabled)
         self.filler_index = PhraseIndex([(entry.pattern, entry.regex) for entry in self.fillers])
         self.fuzzy = fuzzy
-        self._lexicons = dict(lexicons)
+        self.lexicon_lines = dict(lexicons)
 
     def lexicon(self, name: str) -> Lexicon:
         """The compiled lexicon of that name; an absent one is empty."""
-        return lexicon(self._lexicons.get(name, ()))
+        return lexicon(self.lexicon_lines.get(name, ()))
 
 
 @lru_cache(maxsize=16)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rewards.config import CATEGORIES, ConfigError, FillerEntry, RewardConfig
-from rewards.phrases import MAX_LEXICON_REGEX, check_regex, parse_line
+from rewards.phrases import check_regex, parse_line
 
 _NOTE = re.compile(r"\s+#\s(.*)$|\s+#$")
 _LINE = re.compile(r"(?P<off>off\s+)?(?P<weight>\S+)\s+(?P<where>\S+)\s+(?P<category>\S+)\s+(?P<phrase>\S.*)$")
@@ -187,7 +187,7 @@ def parse_lexicon(text: str, name: str = "lexicon") -> tuple[str, ...]:
         _, pattern, regex = parse_line(line)
         if not pattern:
             raise ConfigError(f"{name}:{number}: has no phrase; write one or remove the line")
-        if regex and (refusal := check_regex(pattern, MAX_LEXICON_REGEX)):
+        if regex and (refusal := check_regex(pattern, lexicon=True)):
             raise ConfigError(f"{name}:{number}: the regex {refusal}; simplify it or write it as a plain phrase")
         out.append(line)
     return tuple(dict.fromkeys(out))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from rewards.text import Tokens, View, view
 
@@ -38,13 +39,14 @@ class _Literal:
     entry: int
 
 
-def check_regex(pattern: str, limit: int = MAX_REGEX) -> str | None:
-    """Why a regular expression is refused, or None.
+def check_regex(pattern: str, *, lexicon: bool = False) -> str | None:
+    """Why a regular expression is refused, or None. Lexicons may be longer and repeat a word a few times.
 
     >>> check_regex("(a+)+")
     'has a quantifier inside a quantifier, which can take forever on some texts'
     >>> check_regex("hope (?:this|that) helps")
     """
+    limit, most, unbounded_most = (MAX_LEXICON_REGEX, 8, 8) if lexicon else (MAX_REGEX, 1, 2)
     if len(pattern) > limit:
         return f"is longer than {limit} characters"
     try:
@@ -52,35 +54,30 @@ def check_regex(pattern: str, limit: int = MAX_REGEX) -> str | None:
         parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]
     except (re.error, RecursionError, OverflowError) as error:
         return f"is no valid regular expression ({error})"
-    nested, unbounded = _quantifiers(parsed, inside=False)
+    nested, unbounded = _quantifiers(parsed, most, inside=False)
     if nested:
         return "has a quantifier inside a quantifier, which can take forever on some texts"
-    if unbounded > 2:
-        return "has more than two of *, + and {n,}, which is slow on long texts"
+    if unbounded > unbounded_most:
+        return "has too many of *, + and {n,}, which is slow on long texts"
     if compiled.match("") or compiled.search("a") or re.compile(pattern).match(""):
         return "matches the empty string or a single letter"
     return None
 
 
-def _quantifiers(node: object, inside: bool) -> tuple[bool, int]:
+def _quantifiers(node: Any, most: int, inside: bool) -> tuple[bool, int]:
     """(a variable quantifier stands inside another one, number of unbounded quantifiers) of a parsed expression."""
     nested, unbounded = False, 0
-    items: Iterable[object] = node if hasattr(node, "__iter__") and not isinstance(node, str | bytes) else ()
-    for item in items:
-        if (
-            isinstance(item, tuple)
-            and len(item) == 2
-            and str(item[0]) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-        ):
+    for item in node.data if isinstance(node, re._parser.SubPattern) else node:  # type: ignore[attr-defined]
+        if isinstance(item, tuple) and str(item[0]) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
             low, high, body = item[1]
-            repeats = high > 1
-            nested = nested or (inside and repeats)
+            repeats = high > most
+            nested |= inside and high > 1
             unbounded += int(high >= 1000)
-            deeper = _quantifiers(body, inside or repeats)
-        elif isinstance(item, str | bytes | int):
-            continue
+            deeper = _quantifiers(body, most, inside or repeats)
+        elif isinstance(item, tuple | list | re._parser.SubPattern):  # type: ignore[attr-defined]
+            deeper = _quantifiers(item, most, inside)
         else:
-            deeper = _quantifiers(item, inside)
+            continue
         nested, unbounded = nested or deeper[0], unbounded + deeper[1]
     return nested, unbounded
 
@@ -111,7 +108,9 @@ class PhraseIndex:
                 self._regexes.append((re.compile(re.escape(pattern.lower().strip())), entry))
                 continue
             gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
-            self._by_word.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, tokens.text[tokens.ends[-1] :].strip()[:1], entry))
+            self._by_word.setdefault(tokens.words[0], []).append(
+                _Literal(tokens.words, gaps, tokens.text[tokens.ends[-1] :].strip()[:1], entry)
+            )
 
     def find(self, v: View) -> tuple[Hit, ...]:
         """Hits outside code and quotations, by position; they may overlap. Computed once per text."""

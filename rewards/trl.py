@@ -115,11 +115,11 @@ class RewardSnapshot:
             faults += [(group, fault) for fault in run(group, frozenset())]
         if self.agree:
             mine = frozenset((turns[members[g][0]][0], fault.reward) for g, fault in faults)
+            everywhere = frozenset(self.agree(mine))
             for group in members:
-                prompt = turns[members[group][0]][0]
-                theirs = frozenset(reward for p, reward in set(self.agree(mine)) - mine if p == prompt)
-                if theirs:
-                    run(group, theirs | {reward for p, reward in mine if p == prompt})
+                dropped = frozenset(reward for prompt, reward in everywhere if prompt == turns[members[group][0]][0])
+                if any((turns[members[group][0]][0], reward) not in mine for reward in dropped):
+                    run(group, dropped)
         done_cards = [card for card in cards if card is not None]
         totals = [card.total for card in done_cards]
         return ScoredBatch([p for p, _ in turns], texts, cut, rows, groups, done_cards, totals, faults, config)

@@ -38,7 +38,9 @@ class Detector:
 
 def _refusal(records: list[Record], config: RewardConfig) -> Figures:
     def of(label: bool) -> list[float]:
-        return [refusal_score(view(r["completion"]), config) for r in records if (r["label"] == "2_full_refusal") == label]
+        return [
+            refusal_score(view(r["completion"]), config) for r in records if (r["label"] == "2_full_refusal") == label
+        ]
 
     flags = [refusal_score(view(r["completion"]), config) >= 1 for r in records]
     precision, recall, f1 = precision_recall(flags, [r["label"] == "2_full_refusal" for r in records])
@@ -135,7 +137,9 @@ def records_of(name: str) -> list[Record] | None:
         xstest = read("xstest_completions")
         if spiral is None or pairs is None or weasel is None or xstest is None:
             return None
-        turns = {r["user"][:400]: "turn" for r in spiral} | {r["prompt"]: "chat" for r in pairs if r["category"] in _CHATTY}
+        turns = {r["user"][:400]: "turn" for r in spiral} | {
+            r["prompt"]: "chat" for r in pairs if r["category"] in _CHATTY
+        }
         plain = {r["completion"][:400] for r in xstest if r["label"] == "1_full_compliance"}
         encyclopaedia = {r["text"] for r in weasel[:600]}
         return [{"text": t, "casual": True} for t in turns] + [
