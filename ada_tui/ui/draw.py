@@ -17,13 +17,13 @@ def bar(value: float, width: int) -> tuple[str, str]:
     """`value` (0..1) as (filled part, rest of the track) of a thin bar; anything above 0 shows at least half a cell.
 
     >>> bar(0.5, 5)
-    ('━━╸', '━━')
+    ('━━╸', '──')
     """
     halves = round(max(0.0, min(1.0, value)) * width * 2)
     if value > 0 and halves == 0:
         halves = 1
     full, half = divmod(halves, 2)
-    return "━" * full + "╸" * half, "━" * (width - full - half)
+    return "━" * full + "╸" * half, "─" * (width - full - half)
 
 
 def column(value: float | None) -> str:

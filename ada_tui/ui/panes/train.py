@@ -34,12 +34,12 @@ def charts(store: RunStore) -> list[Chart]:
     wanted = [
         Chart("reward (total)", ("reward",), digits=3),
         Chart("KL", ("kl",), digits=4),
-        Chart("length, tokens", ("length",), digits=0),
+        Chart("tokens per reply", ("length",), digits=0),
         *(Chart(name.removeprefix("reward/"), (name,)) for name in rewards),
-        Chart("flat groups, truncated", ("dead", "truncated"), low=0.0, high=1.0),
+        Chart("shares", ("dead", "truncated"), low=0.0, high=1.0),
         Chart("loss", ("loss",), digits=4),
         Chart("entropy", ("entropy",), digits=3),
-        Chart("learning rate", ("lr",), digits=6),
+        Chart("learning rate, millionths", ("lr",), digits=1, scale=1e-6),
         Chart("memory, GiB", ("memory/device_used", "memory/reserved", "memory/rss"), digits=1, scale=2**30, low=0.0,
               marks=False),
     ]  # fmt: skip

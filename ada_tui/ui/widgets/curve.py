@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 from textual_plot import HiResMode, NumericAxisFormatter, PlotWidget
 
@@ -23,6 +24,13 @@ REDRAW = 0.2
 
 POINTS = 400
 """Points drawn per curve at most."""
+
+
+LABELS = {
+    "dead": "flat", "truncated": "cut",
+    "memory/rss": "process", "memory/reserved": "torch", "memory/device_used": "device",
+}  # fmt: skip
+"""What a curve is called where a chart has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +96,26 @@ class Curve(Vertical):
         points = min(POINTS, max(40, 2 * self.size.width))
         drawn: list[Point] = []
         styles = [str(style.color.name) for style in (colours.good, colours.accent, colours.bad) if style.color]
-        figures = []
-        for number, name in enumerate(chart.names):
+        figures: list[tuple[str, str]] = []
+        for name in chart.names:
             series = store.curves.get(name)
             if series is None:
                 continue
-            style = styles[number % len(styles)]
+            style = styles[len(figures) % len(styles)]
             for line in series.segments(points):
                 scaled = [(x, y / chart.scale) for x, y in line]
                 _plot(plot, scaled, style)
                 drawn += scaled
             last = series.last
-            if last is not None:
-                label = f"{name.rpartition('/')[2]} " if len(chart.names) > 1 else ""
-                figures.append(f"{label}{last / chart.scale:.{chart.digits}f}")
+            label = LABELS.get(name, "")
+            figure = f"{last / chart.scale:.{chart.digits}f}" if last is not None else "–"
+            figures.append((f"  {label} {figure}" if label else f"  {figure}", style))
         self._set_axes(plot, drawn)
         if chart.marks:
             for applied in store.regimes[-12:]:
                 plot.add_v_line(applied.step, str(colours.muted.color.name if colours.muted.color else "white"))
-        title = f" {chart.title}  {'  '.join(figures)}"
-        self.query_one(Static).update(one_line(title, max(1, self.size.width)))
+        title = one_line(f" {chart.title}", max(1, self.size.width))
+        self.query_one(Static).update(Content.assemble(title, *figures))
 
     def _set_axes(self, plot: PlotWidget, drawn: list[Point]) -> None:
         """Ends and few ticks, so that labels never run into each other."""
