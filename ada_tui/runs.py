@@ -48,6 +48,8 @@ class Arm:
     """Run id that is compared."""
     name: str
     """"rft", "dpo", ...; with "#SEED" for a further seed; "candidates" for the replies that rft and dpo learn from."""
+    job: Job
+    """What that run was asked: the arm has its rows, its rewards and its withheld phrases."""
 
 
 def policy(workspace: Workspace, reference: str) -> Policy:
@@ -96,7 +98,10 @@ def start_sft(
 ) -> JobDir:
     """Supervised fine-tuning on the training rows, or on `rows`: a new adapter, or that of `start`. Raises BadInput."""
     params = {**settings.sft.model_dump(), "lora": settings.lora.model_dump()}
-    return _start(workspace, settings, "sft", start, _rows(workspace, settings, rows), params, title, arm=arm)
+    data = _rows(workspace, settings, arm)
+    if rows is not None:
+        data["train"] = _inside(workspace, rows)
+    return _start(workspace, settings, "sft", start, data, params, title, arm=arm)
 
 
 def start_grpo(
@@ -104,14 +109,14 @@ def start_grpo(
 ) -> JobDir:
     """GRPO on the training rows, from the adapter of `start` (or a new one on the base). Raises BadInput."""
     params = {**settings.grpo.model_dump(), "lora": settings.lora.model_dump()}
-    return _start(workspace, settings, "grpo", start, _rows(workspace, settings), params, title, arm=arm)
+    return _start(workspace, settings, "grpo", start, _rows(workspace, settings, arm), params, title, arm=arm)
 
 
 def start_dpo(
     workspace: Workspace, settings: Settings, start: Policy, pairs: Path, *, title: str = "", arm: Arm | None = None
 ) -> JobDir:
     """DPO on `pairs` (`evaluate.candidates.write_pairs`) from the adapter of `start`. Raises BadInput."""
-    data = {**_rows(workspace, settings), "pairs": _inside(workspace, pairs)}
+    data = {**_rows(workspace, settings, arm), "pairs": _inside(workspace, pairs)}
     params = {**settings.dpo.model_dump(), "lora": settings.lora.model_dump()}
     return _start(workspace, settings, "dpo", start, data, params, title, arm=arm)
 
@@ -142,18 +147,26 @@ def start_eval(
     *,
     best_of: Mapping[str, int] | None = None,
 ) -> JobDir:
-    """Compare `arms` (name -> policy) on the held-out rows; the job lives in `of`/evals/. Raises BadInput.
+    """Compare `arms` (name -> policy) on the held-out rows of the run `of`; the job lives in `of`/evals/.
+
+    They are scored by the rewards as they are now, less what `of` had withheld.
 
     Args:
         best_of: arm -> n: of n replies only the one with the highest total counts (no training, n times the cost).
+
+    Raises:
+        BadInput: also when an arm was trained on rows it would be tested on.
     """
+    arm = Arm(of=of.id, name="eval", job=of.job())
     data = {
-        **_rows(workspace, settings),
+        **_rows(workspace, settings, arm),
         "arms": {name: arm.adapter for name, arm in arms.items()},
         "best_of": dict(best_of or {}),
         **(_probes(workspace, settings) if settings.evaluate.probes else {}),
     }
-    return _start(workspace, settings, "eval", BASE, data, settings.evaluate.model_dump(), "", of.path / "evals")
+    _refuse_leaks(workspace, data)
+    params = settings.evaluate.model_dump()
+    return _start(workspace, settings, "eval", BASE, data, params, "", of.path / "evals", arm=arm)
 
 
 def start_export(workspace: Workspace, settings: Settings, who: Policy, of: JobDir) -> JobDir:
@@ -162,12 +175,23 @@ def start_export(workspace: Workspace, settings: Settings, who: Policy, of: JobD
     return _start(workspace, settings, "export", who, data, settings.export.model_dump(), "", of.path / "exports")
 
 
-def _rows(workspace: Workspace, settings: Settings, train: Path | None = None) -> dict[str, str]:
-    """Paths of the prepared prompt rows (`train` instead of the prepared ones), relative where inside the workspace."""
+def _rows(workspace: Workspace, settings: Settings, arm: Arm | None = None) -> dict[str, str]:
+    """Paths of the prompt rows, relative to the workspace where they are inside it: an arm has those of its run."""
     from ada_tui.dataset import prepare
 
+    if arm and {"train", "held_out"} <= arm.job.data.keys():
+        return {name: str(arm.job.data[name]) for name in ("train", "held_out")}
     prepared = prepare(workspace, settings)
-    return {"train": _inside(workspace, train or prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+    return {"train": _inside(workspace, prepared.train), "held_out": _inside(workspace, prepared.held_out)}
+
+
+def _refuse_leaks(workspace: Workspace, data: Mapping[str, Any]) -> None:
+    """Raises BadInput when an arm was trained on what it would be tested on."""
+    from ada_tui.dataset import load_rows
+    from ada_tui.evaluate.honesty import findings, refuse_leaks
+
+    held_out = load_rows(workspace.root / data["held_out"])
+    refuse_leaks(findings(data["arms"], held_out, str(workspace.root), ()))
 
 
 def _probes(workspace: Workspace, settings: Settings) -> dict[str, Any]:
@@ -183,18 +207,26 @@ def _probes(workspace: Workspace, settings: Settings) -> dict[str, Any]:
     return {"regression": [item.to_dict() for item in items], "neutral": text}
 
 
-def _rewards(workspace: Workspace, settings: Settings) -> tuple[RewardConfig, list[str]]:
-    """The rewards of the workspace and the ids of the phrases withheld from them (`rewards.audit`). Raises BadInput."""
-    from ada_tui.evaluate.audit import training_config, withheld
+def _rewards(workspace: Workspace, settings: Settings, kind: str, arm: Arm | None) -> tuple[RewardConfig, list[str]]:
+    """The rewards of a job and the ids of the phrases withheld from them. Raises BadInput.
+
+    Training for a comparison has those of the run that is compared; evaluation has the workspace's, less what that run
+    had withheld; everything else the workspace's, less the audit list when `rewards.audit` says so.
+    """
+    from ada_tui.evaluate.audit import withheld, without
     from rewards import ConfigError, RewardConfig
 
     try:
+        if arm and kind != "eval":
+            return RewardConfig.from_dict(arm.job.rewards), list(arm.job.params.get("withheld") or ())
         config = RewardConfig.load(workspace.resolve(settings.rewards.folder))
     except ConfigError as error:
         raise BadInput(str(error)) from None
-    if not settings.rewards.audit:
-        return config, []
-    return training_config(config), list(withheld(config))
+    if arm:
+        ids = list(arm.job.params.get("withheld") or ())
+    else:
+        ids = list(withheld(config)) if settings.rewards.audit else []
+    return without(config, ids), ids
 
 
 def _inside(workspace: Workspace, path: Path) -> str:
@@ -212,7 +244,7 @@ def _start(
     parent: Path | None = None,
     arm: Arm | None = None,
 ) -> JobDir:
-    config, withheld = _rewards(workspace, settings)
+    config, withheld = _rewards(workspace, settings, kind, arm)
     model = {**settings.model.model_dump(), "adapter": who.adapter}
     job = Job(
         kind=kind,
@@ -229,7 +261,7 @@ def _start(
             "worker": settings.worker.model_dump(),
             "own_rewards": settings.rewards.own,
             "withheld": withheld,
-            **({"arm": dataclasses.asdict(arm)} if arm else {}),
+            **({"arm": {"of": arm.of, "name": arm.name}} if arm else {}),
         },
         seed=int(params.get("seed", 0)),
         version=__version__,

@@ -26,7 +26,11 @@ def withheld(config: RewardConfig) -> tuple[str, ...]:
 
 def training_config(config: RewardConfig) -> RewardConfig:
     """The same without the audit list: its entries are switched off, so that they cost nothing while training."""
-    ids = frozenset(withheld(config))
+    return without(config, withheld(config))
+
+
+def without(config: RewardConfig, ids: Collection[str]) -> RewardConfig:
+    """The same with the entries `ids` switched off."""
     return config.with_fillers(replace(e, enabled=False) if e.id in ids else e for e in config.fillers)
 
 

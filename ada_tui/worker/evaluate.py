@@ -29,9 +29,6 @@ from ada_tui.worker.probe import Probes
 from ada_tui.worker.sample import ROWS, sampling
 from ada_tui.worker.scoring import Asked, Scorer, own_rewards, reward_config
 
-ROWS_ON_CUDA = 512
-"""Replies generated at once on a GPU."""
-
 
 def run(context: JobContext) -> None:
     params = context.job.params
@@ -46,14 +43,14 @@ def run(context: JobContext) -> None:
     samples = int(params.get("samples", 4))
     best_of = {str(name): int(n) for name, n in (context.job.data.get("best_of") or {}).items()}
     probes = Probes(context, model, loaded.tokenizer, rows, set(arms))
-    at_once = ROWS_ON_CUDA if loaded.device == "cuda" else ROWS
+    at_once = max(ROWS[loaded.device], samples)
     for number, (arm, folder) in enumerate(arms.items()):
         with speaking(model, arm if folder else None):
             measures = _run_arm(
                 context, arm, rows, scorer, best_of.get(arm, 1),
                 probes.listen(sample_groups(
                     model, loaded.tokenizer, [row.messages(context.persona) for row in rows],
-                    samples * best_of.get(arm, 1), draw, rows=max(at_once, samples), check=context.check,
+                    samples * best_of.get(arm, 1), draw, rows=at_once, check=context.check,
                 )),
                 number / len(arms), len(arms),
             )  # fmt: skip

@@ -16,8 +16,8 @@ from ada_tui.worker.context import JobContext
 from ada_tui.worker.generate import Sampling, sample_groups
 from ada_tui.worker.scoring import Asked, Scorer, own_rewards, reward_config, row_of
 
-ROWS = 32
-"""Replies generated at once."""
+ROWS = {"cpu": 32, "cuda": 512}
+"""Replies generated at once, by device."""
 
 DEFAULT_CAP = 128
 """Tokens when the job names no cap."""
@@ -35,8 +35,9 @@ def run(context: JobContext) -> None:
     chats = [context.persona.messages(item.history, item.prompt) for item in asked]
     context.phase("sample", f"0 of {len(asked)} groups", 0.0)
     groups = sample_groups(
-        loaded.model, loaded.tokenizer, chats, n, sampling(context.job.params), rows=ROWS, check=context.check
-    )
+        loaded.model, loaded.tokenizer, chats, n, sampling(context.job.params), rows=ROWS[loaded.device],
+        check=context.check,
+    )  # fmt: skip
     for done, (index, replies) in enumerate(groups, 1):
         group, _ = scorer.score(
             asked[index], replies, id=f"sample-{index}", batch_id=index, source="sample", policy=policy
