@@ -29,7 +29,7 @@ from ada_tui.worker.live import GrpoBridge, Recorder, Rollouts, Snapshot
 from ada_tui.worker.scoring import own_rewards, reward_config
 from ada_tui.worker.sft import lora_config
 from ada_tui.worker.shuffled import WARNING, shuffle
-from ada_tui.worker.training import effective, quiet_trainer, report_to
+from ada_tui.worker.training import effective, prepare, quiet_trainer, report_to
 from rewards import trl_reward_functions
 from rewards.trl import TruncationDetector
 
@@ -53,6 +53,7 @@ def run(context: JobContext) -> None:
     context.started(steps=steps)
     backend, _ = choose(context)
     loaded = backend.load(context, train=True)
+    prepare(loaded)
     cap = completion_cap(loaded.tokenizer, rows, int(params["max_completion"]))
 
     rollouts = Rollouts(
@@ -103,7 +104,7 @@ def _arguments(
         gradient_accumulation_steps=batch.accumulation, num_iterations=int(params["iterations"]),
         max_completion_length=cap, temperature=float(params["temperature"]), top_p=float(params["top_p"]),
         learning_rate=float(params["learning_rate"]), lr_scheduler_type="constant_with_warmup",
-        warmup_steps=max(1, round(WARM_UP * int(params["steps"]))), beta=float(params["beta"]),
+        warmup_steps=int(WARM_UP * int(params["steps"])), beta=float(params["beta"]),
         loss_type=str(params["loss"]), scale_rewards=str(params["scale_rewards"]),
         multi_objective_aggregation=str(params["aggregation"]), mask_truncated_completions=False,
         reward_weights=weights, disable_dropout=True, logging_steps=1, save_strategy="no", disable_tqdm=True,

@@ -22,7 +22,7 @@ from ada_tui.persona import Persona
 from ada_tui.worker.backends import choose
 from ada_tui.worker.bridge import Bridge, train
 from ada_tui.worker.context import JobContext
-from ada_tui.worker.training import effective, quiet_trainer, report_to
+from ada_tui.worker.training import effective, prepare, quiet_trainer, report_to
 
 AT_ONCE = 8
 """Chats one device computes at the same time."""
@@ -39,6 +39,7 @@ def run(context: JobContext) -> None:
     context.started(steps=steps)
     backend, _ = choose(context)
     loaded = backend.load(context, train=True)
+    prepare(loaded)
     bridge = Bridge(context, steps=steps, save_every=0, verb="sft")
     per_device = largest_divisor(per_step, AT_ONCE)
     args = SFTConfig(

@@ -9,6 +9,8 @@ from typing import Any
 
 from transformers.trainer_callback import PrinterCallback
 
+from ada_tui.worker import cpu_loss
+from ada_tui.worker.backends import Loaded
 from ada_tui.worker.context import JobContext
 
 SHOWN = (
@@ -41,3 +43,9 @@ def report_to(context: JobContext) -> list[str]:
 def quiet_trainer(trainer: Any) -> None:
     """No dictionary printed per step: worker.log is for what went wrong."""
     trainer.remove_callback(PrinterCallback)
+
+
+def prepare(loaded: Loaded) -> None:
+    """What a trainer needs before it is built."""
+    if loaded.device == "cpu":
+        cpu_loss.install()
