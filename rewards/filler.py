@@ -107,7 +107,7 @@ def _opening(v: View, hits: tuple[Hit, ...], config: RewardConfig) -> frozenset[
     tokens = v.plain_tokens
     if not tokens.words:
         return frozenset()
-    starts = [tokens.raw_span(s, e)[0] for s, e in zip(tokens.starts, tokens.ends, strict=True)]
+    starts = tokens.raw_starts()
     with_filler = {v.sentence_at(hit.start) for hit in hits}
     interjections = config.lexicon("interjections").words
     allowed: set[int] = set()

@@ -69,11 +69,12 @@ def _social(v: View, config: RewardConfig) -> str | None:
     if not 0 < n <= SOCIAL_WORDS:
         return None
     free = config.lexicon("kind_social_free").words
+    starts = v.tokens.raw_starts()
     covered: set[int] = set()
     most: tuple[int, str] | None = None
     for kind in ("thanks_bye", "smalltalk", "greeting", "ack"):
         hits = config.lexicon(f"kind_{kind}").find(v)
-        here = {i for h in hits for i, at in enumerate(_starts(v)) if h.start <= at < h.end}
+        here = {i for h in hits for i, at in enumerate(starts) if h.start <= at < h.end}
         covered |= here
         if here and (most is None or len(here) > most[0]):
             most = (len(here), kind)
@@ -83,11 +84,6 @@ def _social(v: View, config: RewardConfig) -> str | None:
     if bare and (bare > (1 if n < 4 else 2 if n < 6 else 3 if n < 8 else 4) or config.lexicon("kind_request").find(v)):
         return None
     return most[1]
-
-
-def _starts(v: View) -> tuple[int, ...]:
-    tokens = v.tokens
-    return tuple(tokens.raw_span(s, e)[0] for s, e in zip(tokens.starts, tokens.ends, strict=True))
 
 
 def unanswerable_score(prompt: str, config: RewardConfig) -> float:

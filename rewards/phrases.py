@@ -86,6 +86,51 @@ def _compile(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![^\W_])(?:{pattern.replace(' ', chr(92) + 's+')})(?![^\W_])")
 
 
+def first_words(pattern: str) -> frozenset[str] | None:
+    """The words that a match of a regular expression can begin with; None when they cannot be told.
+
+    >>> sorted(first_words("(?:very )?(?:good|nice) ideas?"))
+    ['good', 'nice', 'very']
+    """
+    parsed = re._parser.parse(pattern)  # type: ignore[attr-defined]
+    prefixes = _prefixes(parsed.data, {""})
+    if prefixes is None or len(prefixes) > 200:
+        return None
+    words = [view(prefix).words for prefix in prefixes]
+    return frozenset(found[0] for found in words) if all(words) else None
+
+
+def _prefixes(items: Sequence[Any], before: set[str]) -> set[str] | None:
+    """Every text of `before` with what the items can add, up to the first space (then it ends with one)."""
+    for item in items:
+        if all(prefix.endswith(" ") for prefix in before):
+            return before
+        kind, value = str(item[0]), item[1]
+        done = {prefix for prefix in before if prefix.endswith(" ")}
+        growing = before - done
+        added: set[str] | None
+        if kind == "LITERAL":
+            added = {prefix + chr(value) for prefix in growing}
+        elif kind == "BRANCH":
+            branches = [_prefixes(branch.data, growing) for branch in value[1]]
+            added = None if any(b is None for b in branches) else set().union(*(b for b in branches if b is not None))
+        elif kind == "SUBPATTERN":
+            added = _prefixes(value[3].data, growing)
+        elif kind in ("MAX_REPEAT", "MIN_REPEAT"):
+            once = _prefixes(value[2].data, growing)
+            if once is None or (value[1] > 1 and any(not prefix.endswith(" ") for prefix in once)):
+                return None
+            added = once | growing if value[0] == 0 else once
+        elif kind in ("ASSERT", "ASSERT_NOT", "AT"):
+            added = growing
+        else:
+            added = None
+        if added is None:
+            return None
+        before = done | added
+    return before
+
+
 class PhraseIndex:
     """Finds every occurrence of many phrases at once.
 
@@ -95,22 +140,34 @@ class PhraseIndex:
     """
 
     def __init__(self, patterns: Sequence[tuple[str, bool]]) -> None:
-        self._by_word: dict[str, list[_Literal]] = {}
-        self._regexes: list[tuple[re.Pattern[str], int]] = []
+        self._literals: dict[str, list[_Literal]] = {}
+        self._begun: dict[str, list[tuple[re.Pattern[str], int]]] = {}
+        self._anywhere: list[tuple[re.Pattern[str], int]] = []
         for entry, (pattern, is_regex) in enumerate(patterns):
             if is_regex:
-                self._regexes.append(
-                    (_compile(pattern.lower() if pattern.isascii() and "\\" not in pattern else pattern), entry)
-                )
-                continue
-            tokens = view(pattern).tokens
-            if not tokens.words:
-                self._regexes.append((re.compile(re.escape(pattern.lower().strip())), entry))
-                continue
-            gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
-            self._by_word.setdefault(tokens.words[0], []).append(
-                _Literal(tokens.words, gaps, tokens.text[tokens.ends[-1] :].strip()[:1], entry)
-            )
+                self._add_regex(pattern, entry)
+            else:
+                self._add_literal(pattern, entry)
+        self._keys = self._literals.keys() | self._begun.keys()
+
+    def _add_literal(self, pattern: str, entry: int) -> None:
+        tokens = view(pattern).tokens
+        if not tokens.words:
+            self._anywhere.append((re.compile(re.escape(pattern.lower().strip())), entry))
+            return
+        gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
+        tail = tokens.text[tokens.ends[-1] :].strip()[:1]
+        self._literals.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, tail, entry))
+
+    def _add_regex(self, pattern: str, entry: int) -> None:
+        if pattern.isascii() and "\\" not in pattern:
+            pattern = pattern.lower()
+        compiled = _compile(pattern)
+        words = first_words(pattern)
+        if words is None:
+            self._anywhere.append((compiled, entry))
+        for word in words or ():
+            self._begun.setdefault(word, []).append((compiled, entry))
 
     def find(self, v: View) -> tuple[Hit, ...]:
         """Hits outside code and quotations, by position; they may overlap. Computed once per text."""
@@ -123,41 +180,46 @@ class PhraseIndex:
 
     def _find(self, v: View) -> tuple[Hit, ...]:
         tokens = v.plain_tokens
-        hits = self._literals(tokens)
-        for regex, entry in self._regexes:
+        hits = self._by_word(tokens)
+        for regex, entry in self._anywhere:
             for match in regex.finditer(tokens.text):
                 if match.end() > match.start():
                     hits.append(Hit(*tokens.raw_span(*match.span()), entry))
         joined = v.joined_tokens
-        if joined is not None and self._by_word:
+        if joined is not None:
             covered = {(h.start, h.entry) for h in hits}
-            hits += [h for h in self._literals(joined) if (h.start, h.entry) not in covered]
-        hits.sort(key=lambda h: (h.start, -h.end, h.entry))
+            hits += [h for h in self._by_word(joined) if (h.start, h.entry) not in covered]
+        if len(hits) > 1:
+            hits.sort(key=lambda h: (h.start, -h.end, h.entry))
         return tuple(hits)
 
-    def _literals(self, tokens: Tokens) -> list[Hit]:
+    def _by_word(self, tokens: Tokens) -> list[Hit]:
         hits: list[Hit] = []
-        by_word, words = self._by_word, tokens.words
-        for at, word in enumerate(words):
-            candidates = by_word.get(word)
-            if not candidates:
-                continue
-            for literal in candidates:
-                n = len(literal.words)
-                if n > 1 and not (words[at : at + n] == literal.words and self._gaps_fit(tokens, at, literal)):
-                    continue
-                end = tokens.ends[at + n - 1]
-                if not literal.tail or tokens.text[end : end + 2].lstrip()[:1] == literal.tail:
-                    hits.append(Hit(*tokens.raw_span(tokens.starts[at], end), literal.entry))
+        text, words, starts, ends = tokens.text, tokens.words, tokens.starts, tokens.ends
+        for word in self._keys & tokens.positions.keys():
+            literals, regexes = self._literals.get(word, ()), self._begun.get(word, ())
+            for at in tokens.positions[word]:
+                for literal in literals:
+                    n = len(literal.words)
+                    if n > 1 and not (words[at : at + n] == literal.words and _gaps_fit(tokens, at, literal)):
+                        continue
+                    end = ends[at + n - 1]
+                    if not literal.tail or text[end : end + 2].lstrip()[:1] == literal.tail:
+                        hits.append(Hit(*tokens.raw_span(starts[at], end), literal.entry))
+                for regex, entry in regexes:
+                    match = regex.match(text, starts[at])
+                    if match:
+                        hits.append(Hit(*tokens.raw_span(*match.span()), entry))
         return hits
 
-    @staticmethod
-    def _gaps_fit(tokens: Tokens, at: int, literal: _Literal) -> bool:
-        for k, gap in enumerate(literal.gaps, start=at):
-            between = tokens.text[tokens.ends[k] : tokens.starts[k + 1]]
-            if not between.isspace() and (not gap or between.strip() != gap):
-                return False
-        return True
+
+def _gaps_fit(tokens: Tokens, at: int, literal: _Literal) -> bool:
+    """Between the words stands white space, or the punctuation that the phrase has there."""
+    for k, gap in enumerate(literal.gaps, start=at):
+        between = tokens.text[tokens.ends[k] : tokens.starts[k + 1]]
+        if not between.isspace() and (not gap or between.strip() != gap):
+            return False
+    return True
 
 
 def parse_line(line: str) -> tuple[float, str, bool]:

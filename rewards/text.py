@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -110,11 +111,18 @@ class Tokens:
     index: tuple[int, ...] | None
     """Position in the raw text of each character of `text`; None = the same."""
 
+    positions: Mapping[str, list[int]]
+    """Numbers of the words that are equal, per word."""
+
     def raw_span(self, start: int, end: int) -> tuple[int, int]:
         """Where `text[start:end]` stands in the raw text."""
         if self.index is None or start >= end:
             return start, end
         return self.index[start], self.index[end - 1] + 1
+
+    def raw_starts(self) -> Sequence[int]:
+        """Where each word begins in the raw text."""
+        return self.starts if self.index is None else [self.index[start] for start in self.starts]
 
 
 def _tokens(text: str, index: tuple[int, ...] | None) -> Tokens:
@@ -124,7 +132,13 @@ def _tokens(text: str, index: tuple[int, ...] | None) -> Tokens:
         words.append(word.replace("'", "") if "'" in word else word)
         starts.append(match.start())
         ends.append(match.end())
-    return Tokens(text, tuple(words), tuple(starts), tuple(ends), index)
+    positions: dict[str, list[int]] = {}
+    for at, word in enumerate(words):
+        if word in positions:
+            positions[word].append(at)
+        else:
+            positions[word] = [at]
+    return Tokens(text, tuple(words), tuple(starts), tuple(ends), index, positions)
 
 
 def _drop(text: str, index: tuple[int, ...] | None, gone: set[int]) -> tuple[str, tuple[int, ...] | None]:

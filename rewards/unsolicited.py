@@ -18,7 +18,7 @@ _ITEM = re.compile(r"^[ ]{0,8}(?:[-*+•]|\d{1,2}[.)]|[a-z]\))[ ]+\S", re.MULTIL
 _RAW_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+•‣–]|\d{1,2}[.)]|[a-zA-Z]\))[ \t]+\S.*$", re.MULTILINE)
 _INLINE_ITEM = re.compile(r"(?<!\w)(?:\(?[1-9]\)|[1-9]\.)(?= [^\W\d_])")
 _HEADER = re.compile(r"^[ ]{0,3}(?:#{1,6} \S.*|\*\*[^*\n]{2,60}\*\*:?[ ]*)$", re.MULTILINE)
-_LINK = re.compile(r"https?://\S+|\bwww\.\w\S*|\]\([^)\s]+\)")
+_LINK = re.compile(r"https?://\S+|\bwww\.\w\S*|\]\([^)\s]{1,300}\)")
 
 
 @dataclass(slots=True)
