@@ -6,7 +6,6 @@ what failed or was stopped is. Starts jobs through `runs.py`; measures nothing. 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -294,9 +293,3 @@ def _start_long(comparison: Comparison, settings: Settings, arm: runs.Arm, sft: 
     lora = settings.lora.model_copy(update=params.get("lora") or {})
     chosen = settings.model_copy(update={"sft": long, "lora": lora})
     return runs.start_sft(comparison.workspace, chosen, title=f"arm {arm.name} of {arm.of}", arm=arm)
-
-
-def changed(comparison: Comparison, **evaluate: object) -> Comparison:
-    """The same comparison with other [evaluate] settings."""
-    section = comparison.settings.evaluate.model_copy(update=evaluate)
-    return dataclasses.replace(comparison, settings=comparison.settings.model_copy(update={"evaluate": section}))
