@@ -140,7 +140,7 @@ class PhraseIndex:
     """
 
     def __init__(self, patterns: Sequence[tuple[str, bool]]) -> None:
-        self._literals: dict[str, list[_Literal]] = {}
+        self._literals: dict[str, dict[str, list[_Literal]]] = {}
         self._begun: dict[str, list[tuple[re.Pattern[str], int]]] = {}
         self._anywhere: list[tuple[re.Pattern[str], int]] = []
         for entry, (pattern, is_regex) in enumerate(patterns):
@@ -149,6 +149,9 @@ class PhraseIndex:
             else:
                 self._add_literal(pattern, entry)
         self._keys = self._literals.keys() | self._begun.keys()
+        self._any_of = {
+            word: _any_of(tuple(p.pattern for p, _ in some)) for word, some in self._begun.items() if len(some) > 2
+        }
 
     def _add_literal(self, pattern: str, entry: int) -> None:
         tokens = view(pattern).tokens
@@ -157,7 +160,9 @@ class PhraseIndex:
             return
         gaps = tuple(tokens.text[e:s].strip() for e, s in zip(tokens.ends[:-1], tokens.starts[1:], strict=True))
         tail = tokens.text[tokens.ends[-1] :].strip()[:1]
-        self._literals.setdefault(tokens.words[0], []).append(_Literal(tokens.words, gaps, tail, entry))
+        second = tokens.words[1] if len(tokens.words) > 1 else ""
+        by_second = self._literals.setdefault(tokens.words[0], {})
+        by_second.setdefault(second, []).append(_Literal(tokens.words, gaps, tail, entry))
 
     def _add_regex(self, pattern: str, entry: int) -> None:
         if pattern.isascii() and "\\" not in pattern:
@@ -197,20 +202,30 @@ class PhraseIndex:
         hits: list[Hit] = []
         text, words, starts, ends = tokens.text, tokens.words, tokens.starts, tokens.ends
         for word in self._keys & tokens.positions.keys():
-            literals, regexes = self._literals.get(word, ()), self._begun.get(word, ())
+            by_second, regexes = self._literals.get(word, {}), self._begun.get(word, ())
+            alone, any_of = by_second.get("", ()), self._any_of.get(word)
             for at in tokens.positions[word]:
-                for literal in literals:
+                following = by_second.get(words[at + 1], ()) if by_second and at + 1 < len(words) else ()
+                for literal in (*alone, *following):
                     n = len(literal.words)
                     if n > 1 and not (words[at : at + n] == literal.words and _gaps_fit(tokens, at, literal)):
                         continue
                     end = ends[at + n - 1]
                     if not literal.tail or text[end : end + 2].lstrip()[:1] == literal.tail:
                         hits.append(Hit(*tokens.raw_span(starts[at], end), literal.entry))
+                if any_of is not None and not any_of.match(text, starts[at]):
+                    continue
                 for regex, entry in regexes:
                     match = regex.match(text, starts[at])
                     if match:
                         hits.append(Hit(*tokens.raw_span(*match.span()), entry))
         return hits
+
+
+@lru_cache(maxsize=256)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """One expression that tells whether any of many matches: a single call where nothing does."""
+    return re.compile("|".join(patterns))
 
 
 def _gaps_fit(tokens: Tokens, at: int, literal: _Literal) -> bool:

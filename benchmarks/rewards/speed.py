@@ -137,7 +137,13 @@ PIECES = (
 def worst(config: RewardConfig, seconds: float = 20.0, seed: int = 0) -> tuple[float, str]:
     """The slowest text of 4,000 characters that mutation finds: (milliseconds, how it is made)."""
     rng = random.Random(seed)
-    kinds = (Row(kind="greeting"), Row(kind="factual", gold=("Paris",)), Row(kind="realtime"), Row(kind="howto"), Row(user_wrong=True))
+    kinds = (
+        Row(kind="greeting"),
+        Row(kind="factual", gold=("Paris",)),
+        Row(kind="realtime"),
+        Row(kind="howto"),
+        Row(user_wrong=True),
+    )
 
     def cost(pattern: tuple[str, ...], runs: int) -> float:
         unit = "".join(pattern) or " "
@@ -181,7 +187,11 @@ def profile(config: RewardConfig) -> list[tuple[str, float]]:
     own: dict[str, float] = {}
     whole = 0.0
     for (path, _, name), (_, _, seconds, _, _) in pstats.Stats(profiler).stats.items():  # type: ignore[attr-defined]
-        module = path.rsplit("/", 1)[-1].removesuffix(".py") if "rewards" in path else f"built-in: {name.split(' ')[0].strip('<>')}"
+        module = (
+            path.rsplit("/", 1)[-1].removesuffix(".py")
+            if "rewards" in path
+            else f"built-in: {name.split(' ')[0].strip('<>')}"
+        )
         if module.startswith("built-in") and "re.Pattern" in name:
             module = "regular expressions"
         own[module] = own.get(module, 0.0) + seconds
