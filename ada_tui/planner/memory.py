@@ -28,7 +28,7 @@ HEAD_ROWS, HEAD_COLUMNS = 4096, 32_768
 UNSLOTH_PAGE = 512
 """Unsloth grows its key and value buffers by so many tokens."""
 UNSLOTH_OFFLOADS_FROM = 512
-"""Loaded for shorter sequences than this, Unsloth keeps checkpoints on the device instead of moving them to the host."""
+"""Loaded for shorter sequences than this, Unsloth keeps checkpoints on the device, not in host memory."""
 KEPT_WITHOUT_CHECKPOINTS = 0.65
 """Without checkpointing every layer keeps this share of what its backward needs (measured once, plain TRL)."""
 PHASES = ("generation", "scoring", "forward_backward", "optimizer", "resume", "merge")
@@ -81,7 +81,11 @@ class Request:
             ("--vllm", self.vllm, 0, 0.95),
         ):
             if not low <= value <= high:  # also refuses NaN
-                hint = "; GRPO compares completions of one prompt, so it needs 2" if name == "--group" else ""
+                hint = (
+                    "; GRPO compares completions of one prompt, so it needs 2"
+                    if name == "--group" and value < 2
+                    else ""
+                )
                 raise BadInput(f"{name} {value:g}: must be from {low} to {high}{hint}")
         if self.backend not in ("trl", "unsloth"):
             raise BadInput(f"--backend {self.backend!r}: must be trl or unsloth")

@@ -16,30 +16,31 @@ import threading
 import time
 from pathlib import Path
 
-from benchmarks.memory import docs, grid
+from benchmarks.memory import docs, fit, grid
 from benchmarks.memory.grid import Cell
-
-RESULTS = Path(__file__).parents[1] / "results"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--docs", action="store_true", help="only rewrite the tables and the plot of docs/memory.md")
+    parser.add_argument("--fit", action="store_true", help="print the planner's constants from half of the results")
     parser.add_argument("--limit-gib", type=float, default=24.0, help="the card to stand in for")
     parser.add_argument("--parallel", type=int, default=1, help="processes at once (the device must hold them all)")
     parser.add_argument("--only", nargs="*", default=[], help="ids of cells, or grid, extra, timed; all when left out")
     parser.add_argument("--seconds", type=float, default=3600, help="start no further cell after this long")
-    parser.add_argument("--out", type=Path, help="results file; default benchmarks/results/memory-<date>.json")
+    parser.add_argument("--out", type=Path, help="results file; default benchmarks/results/memory.json")
     parser.add_argument("--logs", type=Path, help="folder for the logs of the measuring processes")
     args = parser.parse_args()
     if args.docs:
         docs.rewrite()
         return 0
+    if args.fit:
+        fit.fit(docs.read()["cells"])
+        return 0
     cells = [cell for cell in grid.all_cells() if not args.only or cell.id in args.only or cell.role in args.only]
     with tempfile.TemporaryDirectory(prefix="ada-memory-") as work:
-        run = Run(Path(work), args.limit_gib, time.monotonic() + args.seconds, args.logs or Path(work))
-        date = datetime.date.today().isoformat()
-        run.out = args.out or RESULTS / f"memory-{date}.json"
+        run = Run(Path(work), args.limit_gib, args.parallel, time.monotonic() + args.seconds, args.logs or Path(work))
+        run.out = args.out or docs.RESULT
         for exclusive, workers in ((False, args.parallel), (True, 1)):
             batches = collections.defaultdict(list)
             for cell in cells:
@@ -55,8 +56,9 @@ def main() -> int:
 class Run:
     """One measuring session: results are written after every cell, so that an interrupted one keeps what it has."""
 
-    def __init__(self, work: Path, limit_gib: float, deadline: float, logs: Path) -> None:
-        self.work, self.limit_gib, self.deadline, self.logs = work, limit_gib, deadline, logs
+    def __init__(self, work: Path, limit_gib: float, parallel: int, deadline: float, logs: Path) -> None:
+        self.work, self.limit_gib, self.parallel = work, limit_gib, parallel
+        self.deadline, self.logs = deadline, logs
         self.out = Path()
         self.results: list[dict[str, object]] = []
         self.lock = threading.Lock()
@@ -117,6 +119,7 @@ class Run:
                 "machine": f"{device_name()} limited to {self.limit_gib:g} GiB",
                 "date": datetime.date.today().isoformat(),
                 "versions": versions(),
+                "processes_at_once": self.parallel,
             }
             self.out.parent.mkdir(parents=True, exist_ok=True)
             self.out.write_text(json.dumps({**head, "cells": self.results}, indent=1) + "\n")

@@ -1,7 +1,8 @@
 """The planner's measured constants from one half of the grid. The other half judges them (docs/memory.md).
 
-Of every four cells of the design, in the order in which `grid.main_grid` lists them, the first and the last fit. A constant that the half cannot
-tell apart from another (both widths grow with the model, and the grid has one model) keeps its counted value.
+Of every four cells of the design, in the order in which `grid.main_grid` lists them, the first and the last fit. A
+constant that the half cannot tell from another (both widths grow with the model, and the grid has one model) keeps its
+value: `layer_hidden` is what also makes the other models right.
 """
 
 from __future__ import annotations

@@ -55,7 +55,13 @@ def main(argv: list[str]) -> int:
     print(f"loaded in {time.perf_counter() - started:.1f} s", file=sys.stderr)
     for cell in cells:
         started = time.perf_counter()
-        result = {"cell": cell.id, "max_length": longest, "limit": device.limit, "loaded": loaded, **measure(cell, model, tokenizer, device)}
+        result = {
+            "cell": cell.id,
+            "max_length": longest,
+            "limit": device.limit,
+            "loaded": loaded,
+            **measure(cell, model, tokenizer, device),
+        }
         out.write(json.dumps(result) + "\n")
         print(f"{cell.id}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
         if result["oom"]:
