@@ -1,6 +1,6 @@
 """From chats to prompt rows: the last user turn with its history is the prompt, the reply after it the reference.
 
-Not here: reading files, finding what is wrong with them. Anybody may import it.
+Not here: reading files and finding what is wrong with them (`check.py`), splitting (`split.py`). Anybody may import it.
 """
 
 from __future__ import annotations
@@ -9,80 +9,75 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import orjson
-
-from ada_tui.dataset.formats import Chat, Turn, Unusable, to_chat
-from ada_tui.dataset.rows import Message, PromptRow, content_id
+from ada_tui.dataset.check import Checked, Report, scan
+from ada_tui.dataset.formats import Turn
+from ada_tui.dataset.labels import Labels, prefill
+from ada_tui.dataset.rows import PromptRow, content_id
 from ada_tui.errors import BadInput
 from rewards.types import Row
 
 
 @dataclass(slots=True)
 class RowsRead:
-    """What files gave: rows, and how many records gave none."""
+    """What chat files gave: rows, and the report on everything else."""
 
     rows: list[PromptRow] = field(default_factory=list)
-    skipped: int = 0
+    report: Report = field(default_factory=Report)
 
 
-def rows_of_chat(chat: Chat, source: str = "") -> list[PromptRow]:
-    """The row of a chat that ends with a reply. The columns describe its last user turn.
+def rows_of_chat(checked: Checked, every_turn: bool = False) -> list[PromptRow]:
+    """The row of a chat's last user turn; with `every_turn` one for each earlier user turn as well, last one first.
 
-    Raises:
-        Unusable: there is no user turn with a reply after it.
+    The columns of the record describe its last turn, so the earlier rows have none.
     """
-    turns = [turn for turn in chat.turns if turn.role != "tool" and turn.content.strip()]
-    system = next((turn.content for turn in turns if turn.role == "system"), None)
-    turns = [turn for turn in turns if turn.role != "system"]
-    if len(turns) < 2 or (turns[-2].role, turns[-1].role) != ("user", "assistant"):
-        raise Unusable("no-reply", "the chat has no user turn followed by a reply")
-    return [_row(turns, system, chat, source)]
+    turns = checked.normal.turns
+    last = len(turns) - (2 if checked.normal.complete else 1)
+    source = Path(checked.file).name
+    columns = Row.from_columns({**checked.chat.columns, "source": checked.chat.columns.get("source") or source})
+    rows = [_row(turns, last, checked, checked.id, columns)]
+    if every_turn:
+        for at in range(last - 2, -1, -2):
+            identity = f"{checked.id}:turn-{at // 2 + 1}" if checked.id else ""
+            rows.append(_row(turns, at, checked, identity, Row(source=source)))
+    return rows
 
 
-def _row(turns: Sequence[Turn], system: str | None, chat: Chat, source: str) -> PromptRow:
-    history: list[Message] = [{"role": turn.role, "content": turn.content} for turn in turns[:-2]]
-    prompt, reference = turns[-2].content, turns[-1].content
-    identity = str(chat.id) if isinstance(chat.id, str | int) and str(chat.id).strip() else content_id(prompt, history)
-    try:
-        row = Row.from_columns({**chat.columns, "reference": reference})
-    except ValueError as error:
-        raise Unusable("bad-column", str(error)) from None
-    return PromptRow(identity, prompt, history, system, replace(row, id=identity, source=row.source or source))
+def _row(turns: Sequence[Turn], at: int, checked: Checked, identity: str, columns: Row) -> PromptRow:
+    history = [{"role": turn.role, "content": turn.content} for turn in turns[:at]]
+    prompt = turns[at].content
+    reference = turns[at + 1].content if at + 1 < len(turns) else ""
+    identity = identity or content_id(prompt, history)
+    return PromptRow(
+        identity, prompt, history, checked.normal.system, replace(columns, id=identity, reference=reference)
+    )
 
 
-def rows_of_files(files: Iterable[Path]) -> RowsRead:
-    """Every usable chat of the files as a row; ids are made unique.
+def rows_of_files(files: Iterable[Path], labels: Labels | None = None, every_turn: bool = False) -> RowsRead:
+    """Every usable chat of the files as rows: ids unique, labels applied, kind and answerable pre-filled by rule.
 
     Raises:
-        BadInput: a file cannot be read, or no record in it is usable.
+        BadInput: a file cannot be read, or holds no usable chat; the message has file, line and the first reason.
     """
     read = RowsRead()
     taken: set[str] = set()
     for path in files:
-        try:
-            lines = path.read_bytes().split(b"\n")
-        except OSError as error:
-            raise BadInput(f"{path}: cannot read the chats ({error.strerror}); set data.chats in ada.toml") from None
-        found = 0
-        for line in lines:
-            if not line.strip():
-                continue
-            try:
-                rows = rows_of_chat(to_chat(orjson.loads(line)), path.name)
-            except (Unusable, orjson.JSONDecodeError):
-                read.skipped += 1
-                continue
-            found += len(rows)
-            read.rows += [_unique(row, taken) for row in rows]
-        if not found:
-            raise BadInput(f"{path}: no usable chat in it; `ada-tui data check` says why")
+        before, problems = read.report.ok, len(read.report.problems)
+        for checked in scan([path], read.report):
+            for row in rows_of_chat(checked, every_turn):
+                read.rows.append(_unique(row, taken))
+        if read.report.ok == before:
+            new = read.report.problems[problems:]
+            first = f" ({new[0].message})" if new else ""
+            line = f":{new[0].line}" if new and new[0].line else ""
+            raise BadInput(f"{path}{line}: no usable chat in this file{first}; `ada-tui data check` lists all problems")
+    rows = read.rows if labels is None else [labels.apply(row) for row in read.rows]
+    read.rows = [prefill(row) for row in rows]
     return read
 
 
 def _unique(row: PromptRow, taken: set[str]) -> PromptRow:
-    """A second row of the same id gets one made of its content as well."""
-    identity = row.id
-    number = 2
+    """A second row of the same id gets one made of its reply as well."""
+    identity, number = row.id, 2
     while identity in taken:
         identity = f"{row.id}-{number}"
         number += 1

@@ -29,6 +29,10 @@ ROLES = {
 COLUMNS = frozenset(Row.__dataclass_fields__) - {"id", "split", "topic_cluster", "reference"}
 """Columns of a record that are taken over into the row."""
 
+LISTS = ("messages", "conversations", "conversation", "turns", "dialogue", "dialog", "chat")
+"""Fields that hold a list of turns."""
+WRAPPERS = ("data", "rows", "train", "items", "examples", "samples", "chats")
+"""Fields of an object around the chats of a whole file."""
 TEMPLATED = "<|im_start|>"
 
 
@@ -59,6 +63,8 @@ class Chat:
     """The worse reply of a preference record."""
     templated: bool = False
     """Parsed back from rendered text."""
+    shift: int = 0
+    """1 when the first turn is a system prompt that stood beside the turns, so that turn numbers stay the file's."""
 
 
 def to_chat(record: Any) -> Chat:
@@ -76,12 +82,12 @@ def to_chat(record: Any) -> Chat:
     if not isinstance(record, dict):
         name = "null" if record is None else f"a JSON {_JSON_NAMES.get(type(record), 'value')}"
         raise Unusable("not-an-object", f"the line is {name}, not a chat")
-    for name in ("conversations", "conversation", "messages", "turns", "dialogue", "dialog", "chat"):
-        if name in record:
+    for name in LISTS:
+        if record.get(name) is not None:
             return _from_list(record, name)
-    if "chosen" in record:
+    if record.get("chosen") is not None:
         return _from_preference(record)
-    if "prompt" in record:
+    if record.get("prompt") is not None:
         return _from_prompt(record)
     if "instruction" in record:
         return _from_alpaca(record)
@@ -91,7 +97,24 @@ def to_chat(record: Any) -> Chat:
         raise Unusable("unknown-format", "'text' is plain text without turns; a chat needs roles")
     if not record:
         raise Unusable("unknown-format", "the object is empty")
+    for name in (*LISTS, "chosen", "prompt", "text"):
+        if name in record:
+            raise Unusable("null-content", f"{name!r} is null")
     raise Unusable("unknown-format", f"no known chat format; the keys are {', '.join(sorted(map(str, record))[:6])}")
+
+
+def unwrap(record: Any) -> list[Any] | None:
+    """The chats of an object that only wraps a list of them, e.g. {"data": [...]}; None when it does not."""
+    if not isinstance(record, dict) or not record.keys().isdisjoint(
+        (*LISTS, "prompt", "instruction", "chosen", "text")
+    ):
+        return None
+    for name in WRAPPERS:
+        if isinstance(inner := record.get(name), list):
+            return [
+                item["row"] if isinstance(item, dict) and item.keys() >= {"row", "row_idx"} else item for item in inner
+            ]
+    return None
 
 
 _JSON_NAMES = {bool: "true or false", int: "number", float: "number"}
@@ -99,9 +122,9 @@ _JSON_NAMES = {bool: "true or false", int: "number", float: "number"}
 
 def _chat(record: Mapping[str, Any], turns: list[Turn], name: str, **more: Any) -> Chat:
     columns = {key: record[key] for key in COLUMNS & record.keys()}
-    if isinstance(system := record.get("system"), str) and system.strip():
-        turns = [Turn("system", system), *turns]
     identity = record.get("id")
+    if isinstance(system := record.get("system"), str) and system.strip():
+        return Chat([Turn("system", system), *turns], name, identity, columns, shift=1, **more)
     return Chat(turns, name, identity, columns, **more)
 
 
@@ -121,14 +144,17 @@ def _turns(items: list[Any]) -> list[Turn]:
     turns = []
     for number, item in enumerate(items, 1):
         if isinstance(item, dict):
-            role = item.get("from") or item.get("role") or item.get("speaker") or item.get("author")
-            content = item.get("value")
+            role = item.get("role") or item.get("from") or item.get("speaker") or item.get("author")
+            content = item.get("content")
             if content is None:
-                content = item.get("content", item.get("text"))
+                content = item.get("value", item.get("text"))
         elif isinstance(item, list | tuple) and len(item) == 2:
             role, content = item
         else:
             raise Unusable("bad-turn", "a turn must be an object with a role and a text", number)
+        if type(content) is str and type(role) is str and role in ROLES:
+            turns.append(Turn(ROLES[role], content))
+            continue
         if isinstance(content, list | dict):
             content = _parts(content, number)
         turns.append(_turn(role, content, item, number))
@@ -136,13 +162,11 @@ def _turns(items: list[Any]) -> list[Turn]:
 
 
 def _turn(role: Any, content: Any, item: Any, number: int) -> Turn:
-    known = ROLES.get(role) if isinstance(role, str) else None
+    if role is None:
+        raise Unusable("bad-turn", "the turn has no role", number)
+    known = ROLES.get(role.strip().lower()) if isinstance(role, str) else None
     if known is None:
-        known = ROLES.get(role.strip().lower()) if isinstance(role, str) else None
-        if known is None:
-            if role is None:
-                raise Unusable("bad-turn", "the turn has no role", number)
-            raise Unusable("unknown-role", f"the role {role!r:.40} is not known", number)
+        raise Unusable("unknown-role", f"the role {role!r:.40} is not known", number)
     if isinstance(content, str):
         return Turn(known, content)
     if content is None:
@@ -194,16 +218,17 @@ def _from_prompt(record: Mapping[str, Any]) -> Chat:
     history = record.get("history")
     turns = _turns(history) if isinstance(history, list) else []
     turns += _prompt_turns(record["prompt"])
+    rendered = isinstance(record["prompt"], str) and TEMPLATED in record["prompt"]
     completion = record.get("completion", record.get("response", record.get("answer")))
     name = "prompt-completion"
     if completion is None:
         completion, name = record.get("reference"), "prompt-row"
     if isinstance(completion, list):
-        return _chat(record, turns + _turns(completion), name)
+        return _chat(record, turns + _turns(completion), name, templated=rendered)
     if isinstance(completion, str):
-        return _chat(record, [*turns, Turn("assistant", completion)], name)
+        return _chat(record, [*turns, Turn("assistant", completion)], name, templated=rendered)
     if completion is None:
-        return _chat(record, turns, "prompt-only")
+        return _chat(record, turns, "prompt-only", templated=rendered)
     raise Unusable("bad-content", "the completion is neither text nor a list of messages")
 
 

@@ -8,7 +8,8 @@ character 5-grams (Jaccard); clusters are the connected components. Not here: wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from rapidfuzz import fuzz
 
@@ -16,6 +17,14 @@ TOKEN_SET = 85.0
 """rapidfuzz token_set_ratio (0..100) from which two texts are near-duplicates."""
 JACCARD = 0.5
 """Share of common character 5-grams (0..1) from which two texts are near-duplicates."""
+EXACT = 1200
+"""Up to this many different texts every pair is compared; above, only likely pairs are, so that time grows linearly."""
+BLOCK = 128
+"""Texts compared at a time."""
+FREQUENT = 100
+"""A word that more texts share than this does not make two of them worth comparing by itself."""
+PREFIX = 0.3
+"""Share of a text's letters that its rarest words must make up for `_candidates`."""
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
@@ -69,31 +78,85 @@ def clusters(texts: Sequence[str]) -> list[int]:
     [0, 1, 0]
     """
     first: dict[str, int] = {}
-    owner = [first.setdefault(text, i) for i, text in enumerate(texts)]
     groups = Groups(len(texts))
-    for index, own in enumerate(owner):
-        groups.join(index, own)
-    distinct = sorted(first.values())
-    _join_alike([texts[i] for i in distinct], distinct, groups)
+    for index, text in enumerate(texts):
+        groups.join(index, first.setdefault(text, index))
+    for a, b in _alike(list(first)):
+        groups.join(first[a], first[b])
     return groups.labels()
 
 
-def _join_alike(texts: list[str], index: list[int], groups: Groups) -> None:
+def copies(texts: Sequence[str]) -> list[tuple[int, int]]:
+    """(later, earlier) for each text that repeats an earlier one, or does with hardly a word changed.
+
+    Narrower than a cluster: "hi" is within "hi, could you help me with ...", yet no copy of it.
+    """
+    first: dict[str, int] = {}
+    found: dict[int, int] = {}
+    for index, text in enumerate(texts):
+        if (earlier := first.setdefault(text, index)) != index:
+            found[index] = earlier
+    for a, b in _alike(list(first)):
+        early, late = sorted((first[a], first[b]))
+        if late not in found and fuzz.token_sort_ratio(plain(a), plain(b)) >= TOKEN_SET:
+            found[late] = early
+    return sorted(found.items())
+
+
+def _alike(texts: list[str]) -> Iterator[tuple[str, str]]:
+    """Every pair of different texts that meets one of the two measures."""
     forms = [plain(text) for text in texts]
-    sets = [grams(form) for form in forms]
-    for a, b in _candidates(texts, forms, sets):
-        one, two = index[a], index[b]
-        if groups.find(one) != groups.find(two) and _alike(texts, forms, sets, a, b):
-            groups.join(one, two)
+    if len(texts) <= EXACT:
+        for own in (texts, forms):
+            yield from ((texts[a], texts[b]) for a, b in _all_pairs(own))
+    for a, b, overlap in _candidates(forms):
+        if fuzz.token_set_ratio(forms[a], forms[b], score_cutoff=TOKEN_SET) or (
+            overlap >= JACCARD and jaccard(grams(forms[a]), grams(forms[b])) >= JACCARD
+        ):
+            yield texts[a], texts[b]
 
 
-def _alike(texts: list[str], forms: list[str], sets: list[frozenset[str]], a: int, b: int) -> bool:
-    return (
-        fuzz.token_set_ratio(texts[a], texts[b], score_cutoff=TOKEN_SET) > 0
-        or fuzz.token_set_ratio(forms[a], forms[b], score_cutoff=TOKEN_SET) > 0
-        or jaccard(sets[a], sets[b]) >= JACCARD
-    )
+def _all_pairs(texts: list[str]) -> Iterator[tuple[int, int]]:
+    import numpy
+    from rapidfuzz import process
+
+    for start in range(0, len(texts), BLOCK):
+        rows, columns = texts[start : start + BLOCK], texts[: start + BLOCK]
+        scores = process.cdist(rows, columns, scorer=fuzz.token_set_ratio, score_cutoff=TOKEN_SET, dtype=numpy.uint8)
+        for a, b in numpy.argwhere(scores).tolist():
+            if b < a + start:
+                yield a + start, b
 
 
-def _candidates(texts: list[str], forms: list[str], sets: list[frozenset[str]]) -> Iterable[tuple[int, int]]:
-    return ((a, b) for a in range(len(texts)) for b in range(a))
+def _candidates(forms: list[str]) -> Iterator[tuple[int, int, float]]:
+    """(a, b, share of the longer's words that both have) of every pair worth comparing.
+
+    Two texts that are alike share words that make up most of the shorter one. So among its rarest words, as many as
+    `PREFIX` of its letters take, one is shared. A frequent word counts only together with another one of the text.
+    """
+    keys = [set(form.split()) for form in forms]
+    postings: dict[str, list[int]] = {}
+    for index, own in enumerate(keys):
+        for key in own:
+            postings.setdefault(key, []).append(index)
+    frequent = {key: set(found) for key, found in postings.items() if len(found) > FREQUENT}
+    for index, own in enumerate(keys):
+        order = sorted(own, key=lambda key: (len(postings[key]), key))
+        wanted = PREFIX * sum(map(len, order))
+        near: set[int] = set()
+        for place, key in enumerate(order):
+            if key not in frequent:
+                near.update(postings[key])
+            else:
+                for other in order[place + 1 : place + 3]:
+                    near.update(islice(frequent[key] & frequent[other], FREQUENT))
+                if len(order) == 1:
+                    near.update(postings[key])
+            wanted -= len(key)
+            if wanted < 0:
+                break
+        for other_index in near:
+            shared = len(own & keys[other_index])
+            sizes = len(own), len(keys[other_index])
+            if other_index != index and 2 * shared >= min(sizes):
+                yield index, other_index, shared / max(sizes)

@@ -16,6 +16,8 @@ from typing import Any
 import orjson
 
 from ada_tui.dataset.convert import rows_of_files
+from ada_tui.dataset.labels import FILE as LABELS_FILE
+from ada_tui.dataset.labels import Labels
 from ada_tui.dataset.rows import PromptRow, encode_rows
 from ada_tui.dataset.split import Split, split_rows
 from ada_tui.errors import BadInput
@@ -51,23 +53,24 @@ def prepare(workspace: Workspace, settings: Settings) -> PreparedData:
     files = [workspace.resolve(path) for path in settings.data.chats]
     if not files:
         raise BadInput(f"{workspace.root / 'ada.toml'}: data.chats names no file; add your chats there")
-    folder = workspace.root / "data" / "rows" / _fingerprint(files, settings)
+    labels = workspace.root / "data" / LABELS_FILE
+    folder = workspace.root / "data" / "rows" / _fingerprint(files, labels, settings)
     summary = folder / "split.json"
     if summary.is_file():
         return _prepared(folder, orjson.loads(summary.read_bytes()))
-    read = rows_of_files(files)
+    read = rows_of_files(files, Labels.load(labels))
     split = split_rows(read.rows, settings.data.held_out, settings.data.seed)
     try:
-        return _write(folder, split, read.skipped, settings)
+        return _write(folder, split, read.report.skipped, settings)
     except OSError as error:
         raise BadInput(
             f"{folder.parent}: cannot write the prompt rows ({error.strerror}); make the folder writable or free space"
         ) from None
 
 
-def _fingerprint(files: list[Path], settings: Settings) -> str:
+def _fingerprint(files: list[Path], labels: Path, settings: Settings) -> str:
     digest = hashlib.sha256(f"{VERSION} {settings.data.held_out} {settings.data.seed}".encode())
-    for path in files:
+    for path in [*files, *([labels] if labels.is_file() else [])]:
         try:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())

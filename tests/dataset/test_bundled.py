@@ -98,8 +98,8 @@ def test_ada_does_not_talk_like_a_call_centre():
 
 def test_she_says_who_she_is():
     who = re.compile(
-        r"who am I talking to|as a model|hardware|remember what we|feelings|you sleep|huge chatbots|you're bad at|webcam"
-        r"|named after|google things|a robot|unplug|clever AIs|from memory"
+        r"who am I talking to|as a model|hardware|remember what we|feelings|you sleep|huge chatbots|you.re bad at"
+        r"|webcam|named after|google things|a robot|unplug|clever AIs|from memory"
     )
     about = [chat for chat in CHATS if who.search(opening(chat) + prompt(chat)) and chat["kind"] == "smalltalk"]
     assert len(about) >= 12
