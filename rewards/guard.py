@@ -12,11 +12,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from rewards.config import RewardConfig
+from rewards.filler import candidates
 from rewards.kinds import content_words, decide
-from rewards.length import is_code_reply
+from rewards.length import band, is_code_reply
 from rewards.text import View, view
-from rewards.types import SOCIAL_KINDS, Result, Row, Span
-from rewards.uncertainty import contains_answer
+from rewards.types import ABSTAIN_KINDS, SOCIAL_KINDS, Result, Row, Span
+from rewards.uncertainty import contains_answer, stance
 from rewards.unsolicited import list_items
 
 _TEMPLATE = re.compile(
@@ -112,7 +113,7 @@ def _soft(
     words, n = v.words, len(v.words)
     kind, _ = decide(prompt, row, config)
     share = repetition(words)
-    if n >= 8 and share > 0.25:
+    if n >= 8 and 0.25 < share:
         f.soft(0.3, "repetition", f"{share:.0%} of the three-word runs are repeated")
     elif twice := _said_twice(v):
         f.soft(0.3, "repetition", "says a sentence twice", twice)
@@ -135,8 +136,27 @@ def _soft(
     code = is_code_reply(prompt, completion, row, config)
     if n <= 2 and not code and kind not in SOCIAL_KINDS and kind != "factual":
         f.soft(0.5, "too short", "two words or fewer")
-    if 0 < n < 5 and words == p.words:
+    if n and words == p.words:
         f.soft(0.3, "echo", "only repeats the prompt")
+    hedges = stance(v, config).hedges
+    if len(hedges) >= 4 and len(hedges) > 0.15 * n:
+        f.soft(0.3, "hedging", f"{len(hedges)} hedges in {n} words", *[(h.start, h.end) for h in hedges])
+    if kind == "code" and not row.reference and not v.has_code and n >= 20:
+        f.soft(0.1, "no code", "no code where code was asked for")
+    if slang := _slang(v, config):
+        f.soft(0.3, "slang", "made of slang", *slang)
+    if _says_nothing(v, p, row, kind, config):
+        f.soft(0.3, "empty words", "says nothing")
+    if (
+        n >= 4
+        and not code
+        and v.prose.rstrip()[-1:].isalnum()
+        and not v.word_set & config.lexicon("function_words").words
+    ):
+        f.soft(0.2, "key words", "a row of key words")
+    _, most, source = band(prompt, completion, row, config)
+    if n >= max(3 * most, 30):
+        f.soft(0.1, "rambling", f"{n} words, three times what {source} call for")
     if truncated:
         f.soft(0.5, "truncated", "cut off before its end")
 
@@ -175,7 +195,7 @@ def copied(words: tuple[str, ...], source: tuple[str, ...]) -> float:
 def _copies(v: View, p: View, row: Row, config: RewardConfig) -> bool:
     """Mostly the prompt's own words. An answer in a full sentence ("The largest planet is Jupiter") adds a new one."""
     share = copied(v.words, p.words)
-    if share <= 0.6 or (row.gold and contains_answer(v, row.gold)):
+    if share <= 0.6 or (contains_answer(v, row.gold) and not contains_answer(p, row.gold)):
         return False
     new = set(content_words(v, config)) - p.word_set
     return share > 0.85 or len(v.words) >= 30 or not new
@@ -190,6 +210,10 @@ def _same_word(v: View) -> tuple[int, int] | None:
 
 
 def _said_twice(v: View) -> tuple[int, int] | None:
+    """A sentence of three words or more that stood before, or a reply that is one text and the same once more."""
+    words, half = v.words, len(v.words) // 2
+    if len(v.sentences) >= 2 and len(words) % 2 == 0 and words[:half] == words[half:]:
+        return v.tokens.raw_span(v.tokens.starts[half], v.tokens.ends[-1])
     seen: Counter[str] = Counter()
     for start, end in v.sentences:
         sentence = " ".join(re.findall(r"\w+", v.prose[start:end]))
@@ -197,7 +221,35 @@ def _said_twice(v: View) -> tuple[int, int] | None:
             seen[sentence] += 1
             if seen[sentence] > 1:
                 return start, end
+    text = " ".join(v.norm.split())
+    if len(text) > 20 and text[: len(text) // 2].strip() == text[len(text) // 2 :].strip():
+        return len(v.raw) // 2, len(v.raw)
     return None
+
+
+def _says_nothing(v: View, p: View, row: Row, kind: str, config: RewardConfig) -> bool:
+    """No word that carries meaning, on a prompt whose row has no reference to tell by."""
+    if kind in ABSTAIN_KINDS or kind == "defer" or row.gold:
+        return False
+    if kind in SOCIAL_KINDS and config.lexicon(f"social_{kind}").find(v):
+        return False
+    if row.reference or row.keywords or v.has_code or not v.words:
+        return False
+    empty = config.lexicon("generic").words | config.lexicon("hedges").words
+    if kind in SOCIAL_KINDS:
+        empty -= config.lexicon("social_words").words
+    canned = [(hit.start, hit.end) for hit in candidates(v, config.compiled)]
+    starts = zip(v.words, v.tokens.raw_starts(), strict=True)
+    words = {word for word, at in starts if not any(start <= at < end for start, end in canned)}
+    said = words & set(content_words(v, config)) - empty
+    evades = config.lexicon("stalling").find(v) or config.lexicon("clueless").find(v)
+    return len(v.words) >= 3 and (not said or (bool(evades) and len(said) < 3))
+
+
+def _slang(v: View, config: RewardConfig) -> list[tuple[int, int]]:
+    """Slang that makes up a third of the reply."""
+    hits = config.lexicon("slang").find(v)
+    return [(h.start, h.end) for h in hits] if len(hits) >= 4 and len(hits) > 0.3 * len(v.words) else []
 
 
 def _non_latin(prose: str, raw: str) -> float:

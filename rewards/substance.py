@@ -7,6 +7,7 @@ truth. Only `rewards` imports it.
 from __future__ import annotations
 
 from rewards.config import RewardConfig
+from rewards.filler import candidates
 from rewards.kinds import content_words, decide, stem
 from rewards.text import View, quantise, view
 from rewards.types import ABSTAIN_KINDS, SOCIAL_KINDS, Result, Row
@@ -39,10 +40,13 @@ def substance(prompt: str, completion: str, row: Row, config: RewardConfig, *, t
 
 
 def _social(kind: str, v: View, p: View, row: Row, config: RewardConfig) -> Result:
-    s = stance(v, config)
-    if s.abstains or s.defers:
+    if config.lexicon("clueless").find(v) or stance(v, config).defers or config.lexicon("stalling").find(v):
         return Result(0.5, (), ("does not answer in kind: 0.50",))
-    social = config.lexicon(f"social_{kind}").find(v)
+    canned = [(hit.start, hit.end) for hit in candidates(v, config.compiled)]
+    social = any(
+        all(hit.end <= start or hit.start >= end for start, end in canned)
+        for hit in config.lexicon(f"social_{kind}").find(v)
+    )
     topic = {stem(w) for w in content_words(p, config)} | reference_stems(row, config)
     topic -= {stem(w) for w in config.lexicon("generic").words}
     if social or topic & {stem(w) for w in content_words(v, config)}:

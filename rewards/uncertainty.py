@@ -121,7 +121,7 @@ def uncertainty(prompt: str, completion: str, row: Row, config: RewardConfig, *,
     if kind in ABSTAIN_KINDS:
         return _abstain_row(v, view(prompt), s)
     if kind in SOCIAL_KINDS and not row.gold:
-        return _social_row(v, s)
+        return _social_row(v, s, config.lexicon("clueless").first(v))
     if kind == "defer":
         return _defer_row(v, s, s.defers or config.lexicon("sources").first(v))
     if row.gold:
@@ -144,8 +144,8 @@ def _result(score: float, why: str, *spans: Span) -> Result:
     return Result(score, spans, () if score == 1.0 else (f"{why}: {score - 1:+.2f}",))
 
 
-def _social_row(v: View, s: Stance) -> Result:
-    for hit, what in ((s.abstains, "does not know"), (s.defers, "sends you elsewhere"), (s.refuses, "refuses")):
+def _social_row(v: View, s: Stance, clueless: Hit | None) -> Result:
+    for hit, what in ((clueless, "does not know"), (s.defers, "sends you elsewhere"), (s.refuses, "refuses")):
         if hit:
             return _result(0.0, f"{_quote(v, hit)} {what} where company was wanted", _span(v, hit, "abstains", -1))
     return Result(1.0)
