@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ada_tui.planner.constants import GIB
-from ada_tui.planner.memory import Phase, Request
+from ada_tui.planner.memory import Estimate, Phase, Request
 from ada_tui.planner.search import Plan
 
 LABELS = {
@@ -128,3 +128,14 @@ def refusal(plan: Plan) -> str | None:
         f"does not fit: {plan.estimate.peak.name.replace('_', '-')} needs {plan.estimate.peak.total / GIB:.1f} GiB of "
         f"{plan.machine.usable / GIB:.1f} on {plan.machine.name}; {helping}; --force starts anyway"
     )
+
+
+def summary(request: Request, found: Estimate) -> dict[str, Any]:
+    """What a run logs at its start, to stand beside its measured peak."""
+    peak = found.peak
+    return {
+        "torch_peak_gib": _gib(max(phase.torch for phase in found.phases if not phase.estimated)),
+        "peak_gib": _gib(peak.total),
+        "phase": peak.name,
+        "request": describe(request),
+    }

@@ -202,3 +202,28 @@ def _when_it_fits(request: Request, machine: Machine, look: Callable[[Request], 
         text = f"4 bit would save {(peak - size) / GIB:.1f} GiB, but generates more slowly; 16 bit fits, so keep it"
         out.append(Advice(text, other, size, True))
     return out
+
+
+def most_at_once(request: Request, machine: Machine, calibration: Calibration | None = None) -> int | None:
+    """The most completions in one pass that fit, among the divisors of the step's completions; None = not even one."""
+    for rows in range(request.rows, 0, -1):
+        if request.rows % rows == 0:
+            changed = dataclasses.replace(request, at_once=rows)
+            if estimate_on(changed, machine, calibration).peak.total <= machine.usable:
+                return rows
+    return None
+
+
+def after_out_of_memory(request: Request) -> Request:
+    """What to try after a run ran out of memory, whatever the estimate said: half of what hurts least to halve.
+
+    >>> from ada_tui.planner.shapes import resolve
+    >>> first = after_out_of_memory(Request(shape=resolve("qwen2.5-3b"), group=16))
+    >>> first.group, first.pass_rows
+    (16, 8)
+    """
+    if request.pass_rows > 1:
+        return dataclasses.replace(request, at_once=request.pass_rows // 2)
+    if request.completion > 32:
+        return dataclasses.replace(request, completion=request.completion // 2)
+    return dataclasses.replace(request, group=max(2, request.group // 2))

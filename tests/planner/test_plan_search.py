@@ -7,7 +7,22 @@ import dataclasses
 import pytest
 
 from ada_tui.errors import BadInput
-from ada_tui.planner import GIB, PRESETS, Plan, Request, bars, card, document, estimate, make_plan, refusal, resolve
+from ada_tui.planner import (
+    GIB,
+    PRESETS,
+    Plan,
+    Request,
+    after_out_of_memory,
+    bars,
+    card,
+    document,
+    estimate,
+    make_plan,
+    most_at_once,
+    refusal,
+    resolve,
+    summary,
+)
 from ada_tui.planner.machine import SIZES
 
 QWEN = resolve("qwen2.5-3b")
@@ -125,3 +140,31 @@ def test_reserves_that_leave_nothing(reserve: float) -> None:
 def test_the_reserve_counts() -> None:
     request = Request(shape=QWEN, group=100, completion=256)
     assert make_plan(request, card(24, 0)).left == make_plan(request, card(24, 2)).left + 2 * GIB
+
+
+def test_the_most_at_a_time_divides_the_step_and_fits() -> None:
+    machine = card(24, 0.6)
+    request = Request(shape=QWEN, group=64, prompts=2, completion=1024)
+    rows = most_at_once(request, machine)
+    assert rows is not None
+    assert 128 % rows == 0
+    assert make_plan(dataclasses.replace(request, at_once=rows), machine).fits
+    assert not make_plan(dataclasses.replace(request, at_once=2 * rows), machine).fits
+    assert most_at_once(request, card(4, 0.6)) is None
+
+
+def test_after_running_out_of_memory_something_smaller_is_tried_down_to_the_least() -> None:
+    request = Request(shape=QWEN, group=16, completion=256)
+    tried = [request]
+    while (following := after_out_of_memory(tried[-1])) != tried[-1]:
+        assert estimate(following).peak.total <= estimate(tried[-1]).peak.total
+        tried.append(following)
+    assert (tried[1].group, tried[1].pass_rows, tried[1].completion) == (16, 8, 256)
+    assert (tried[-1].group, tried[-1].pass_rows) == (2, 1)
+
+
+def test_what_a_run_logs_at_its_start() -> None:
+    request = Request(shape=QWEN, group=16)
+    logged = summary(request, estimate(request))
+    assert logged["torch_peak_gib"] == pytest.approx(8.4, abs=0.05)
+    assert logged["phase"] == "forward_backward"
