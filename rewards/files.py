@@ -45,6 +45,11 @@ def load(directory: Path) -> RewardConfig:
     return _load(directory, default_config())
 
 
+def load_toml(path: Path) -> RewardConfig:
+    """The default configuration with the tables of one weights.toml over it. Raises ConfigError."""
+    return _apply_toml(default_config(), path)
+
+
 def _load(directory: Path, base: RewardConfig) -> RewardConfig:
     config = base
     if (path := directory / "weights.toml").is_file():
