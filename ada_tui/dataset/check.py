@@ -139,13 +139,13 @@ class _Pass:
         """Raises Unusable."""
         chat = to_chat(value)
         normal = normalise(chat, look_inside=not clean_line(raw))
-        if chat.columns:
-            _columns(chat)
         self._once(line, normal)
         report = self.report
         report.formats[chat.format] += 1
         report.with_reference += normal.complete
         changes = [(None, *note) for note in notes] + normal.notes
+        if chat.columns:
+            changes += _columns(chat)
         identity = self._id(chat, line, changes) if chat.id is not None else ""
         self._system(name, line, normal.system)
         if normal.complete and (filler := filler_of(normal.turns[-2].content, normal.turns[-1].content)):
@@ -214,11 +214,16 @@ class _Pass:
         report.problems.sort(key=lambda problem: problem.line == 0)
 
 
-def _columns(chat: Chat) -> None:
-    try:
-        Row.from_columns(chat.columns)
-    except ValueError as error:
-        raise Unusable("bad-column", str(error)) from None
+def _columns(chat: Chat) -> list[tuple[int | None, str, str]]:
+    """Take columns with impossible values out of the chat, and say so: a stray column must not cost the row."""
+    found: list[tuple[int | None, str, str]] = []
+    for name, value in list(chat.columns.items()):
+        try:
+            Row.from_columns({name: value})
+        except ValueError as error:
+            del chat.columns[name]
+            found.append((None, "bad-column", str(error)[:200]))
+    return found
 
 
 _FILLER = (

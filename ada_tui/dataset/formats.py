@@ -63,6 +63,8 @@ class Chat:
     """The worse reply of a preference record."""
     templated: bool = False
     """Parsed back from rendered text."""
+    record: Mapping[str, Any] | None = None
+    """Where it came from, when that was an object."""
     shift: int = 0
     """1 when the first turn is a system prompt that stood beside the turns, so that turn numbers stay the file's."""
 
@@ -124,8 +126,8 @@ def _chat(record: Mapping[str, Any], turns: list[Turn], name: str, **more: Any) 
     columns = {key: record[key] for key in COLUMNS & record.keys()}
     identity = record.get("id")
     if isinstance(system := record.get("system"), str) and system.strip():
-        return Chat([Turn("system", system), *turns], name, identity, columns, shift=1, **more)
-    return Chat(turns, name, identity, columns, **more)
+        return Chat([Turn("system", system), *turns], name, identity, columns, record=record, shift=1, **more)
+    return Chat(turns, name, identity, columns, record=record, **more)
 
 
 def _from_list(record: Mapping[str, Any], name: str) -> Chat:

@@ -18,9 +18,10 @@ import orjson
 from ada_tui.dataset.convert import rows_of_files
 from ada_tui.dataset.labels import FILE as LABELS_FILE
 from ada_tui.dataset.labels import Labels
-from ada_tui.dataset.rows import PromptRow, encode_rows
+from ada_tui.dataset.rows import PromptRow, write_rows
 from ada_tui.dataset.split import Split, split_rows
 from ada_tui.errors import BadInput
+from ada_tui.jobs import write_atomic
 from ada_tui.settings import Settings
 from ada_tui.workspace import Workspace
 
@@ -81,26 +82,39 @@ def _fingerprint(files: list[Path], labels: Path, settings: Settings) -> str:
 
 def _write(folder: Path, split: Split, skipped: int, settings: Settings) -> PreparedData:
     """The folder appears under its name only when all three files in it are complete."""
-    kinds = {side: _kinds(rows) for side, rows in (("train", split.train), ("held_out", split.held_out))}
-    summary = {
-        "counts": {"train": len(split.train), "held_out": len(split.held_out), "skipped": skipped},
-        "kinds": kinds,
-        "clusters": split.clusters,
-        "share": settings.data.held_out,
-        "seed": settings.data.seed,
-    }
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".partial-"))
     try:
         partial.chmod(0o755)
-        (partial / "train.jsonl").write_bytes(encode_rows(split.train))
-        (partial / "held_out.jsonl").write_bytes(encode_rows(split.held_out))
-        (partial / "split.json").write_bytes(orjson.dumps(summary, option=orjson.OPT_INDENT_2))
+        summary = _write_files(partial, split, skipped, settings.data.held_out, settings.data.seed)
         if not folder.exists():
             partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return _prepared(folder, summary)
+
+
+def write_split(folder: Path, split: Split, skipped: int, share: float, seed: int) -> PreparedData:
+    """train.jsonl, held_out.jsonl and split.json in a folder of the person's choice. Raises BadInput."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _prepared(folder, _write_files(folder, split, skipped, share, seed))
+    except OSError as error:
+        raise BadInput(f"{folder}: cannot be written ({error.strerror}); choose a folder you may write") from None
+
+
+def _write_files(folder: Path, split: Split, skipped: int, share: float, seed: int) -> dict[str, Any]:
+    summary = {
+        "counts": {"train": len(split.train), "held_out": len(split.held_out), "skipped": skipped},
+        "kinds": {"train": _kinds(split.train), "held_out": _kinds(split.held_out)},
+        "clusters": split.clusters,
+        "share": share,
+        "seed": seed,
+    }
+    write_rows(folder / "train.jsonl", split.train)
+    write_rows(folder / "held_out.jsonl", split.held_out)
+    write_atomic(folder / "split.json", orjson.dumps(summary, option=orjson.OPT_INDENT_2))
+    return summary
 
 
 def _kinds(rows: list[PromptRow]) -> dict[str, int]:

@@ -36,7 +36,7 @@ CODES: dict[str, Code] = {
     "not-an-object": Code(True, "put a chat on the line"),
     "unknown-format": Code(True, "rename the fields to one of the known formats"),
     "not-a-list": Code(True, "make it a list of turns"),
-    "bad-column": Code(True, "correct the value"),
+    "bad-column": Code(False, "the column is left out; correct its value"),
     "mixed-id-types": Code(False, "ids are compared as text"),
     "duplicate-id": Code(False, "the later chat gets another id"),
     "duplicate": Code(True, "the first one is kept"),
