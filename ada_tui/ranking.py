@@ -13,6 +13,9 @@ from ada_tui.store import GroupEntry
 from rewards import combine
 from rewards.config import RewardConfig
 
+PULLED = 500
+"""Groups (the first of a sweep) over which the mean effective pull is taken: it settles long before."""
+
 SWEEP = 200
 """Groups per slice of a sweep: about 4 ms, so that a key press never waits for a long list."""
 
@@ -56,7 +59,7 @@ class Summary:
     went_dead: int = 0
     dead: int = 0
     pull: dict[str, float] = field(default_factory=dict)
-    """Mean effective pull per reward (and of the guard)."""
+    """Mean effective pull per reward (and of the guard) over the first `PULLED` groups."""
     complete: bool = False
 
 
@@ -91,6 +94,8 @@ class Ranking:
         return found
 
     def before(self, entry: GroupEntry) -> Ranked:
+        if self.reference is self.config:
+            return self.now(entry)
         found = self._before.get(entry)
         if found is None:
             found = self._before[entry] = _rank(entry, self.reference)
@@ -124,9 +129,10 @@ class Ranking:
                 summary.winners_changed += self.winner_changed(entry)
                 summary.came_alive += before.dead and not now.dead
                 summary.went_dead += now.dead and not before.dead
-                for name, value in combine.effective_pull(entry.raws, self.config).items():
-                    pulls[name] = pulls.get(name, 0.0) + value
-            summary.pull = {name: value / summary.groups for name, value in pulls.items()}
+                if summary.groups <= PULLED:
+                    for name, value in combine.effective_pull(entry.raws, self.config).items():
+                        pulls[name] = pulls.get(name, 0.0) + value
+            summary.pull = {name: value / min(summary.groups, PULLED) for name, value in pulls.items()}
             yield summary
         summary.complete = True
         yield summary

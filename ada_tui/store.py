@@ -161,7 +161,12 @@ class RunStore:
         self.groups.append(entry)
 
     def batch(self, entry: GroupEntry) -> list[GroupEntry]:
-        """The groups of one generation batch, `entry` among them: batch scaling of advantages is over them."""
+        """The groups of one generation batch, `entry` among them: batch scaling of advantages is over them.
+
+        Only training has batches; a sampled or evaluated group stands alone.
+        """
+        if entry.source != "train":
+            return [entry]
         return [self.groups[index] for index in self._batches[entry.source, entry.batch_id]]
 
     def group(self, group_id: str) -> GroupEntry | None:

@@ -67,9 +67,7 @@ ACTIONS = (
     Action("app.train", "f3", "train", "Start, watch, pause and stop training", footer=False),
     Action("app.export", "f4", "export", "From adapter to a model that runs on the device", footer=False),
     Action("app.runs", "o", "open run", "Open another run of this workspace"),
-    Action(
-        "app.export_now", "e", "export it", "Export the selected run, and deliver it when a host is set", footer=False
-    ),
+    Action("app.export_now", "e", "export it", "Export the open run; deliver it when a host is set", footer=False),
     Action("app.demo", "d", "demo", "Play the whole loop on the embedded model", footer=False),
     Action("app.palette", "f5,colon", "commands", "Find any action by its name", "F5 :"),
     Action("app.theme", "f6", "theme", "Switch between dark and light", footer=False),
@@ -110,7 +108,8 @@ ACTIONS = (
     Action("train.log", "l", "log", "More or less of the worker's log", footer=False),
     Action("train.previous", "left", "", "The chart before", footer=False),
     Action("train.next", "right", "", "The next chart", footer=False),
-    Action("export.start", "enter", "export", "Export the selected run"),
+    Action("export.start", "enter", "export", "Export the open run"),
+    Action("export.deliver", "v", "deliver", "Put this export on the device (export.host of ada.toml)"),
     Action("detail.close", "escape,enter,q", "back", "Back to the cards", "esc"),
     Action("detail.up", "up", "", "Scroll up", footer=False),
     Action("detail.down", "down", "", "Scroll down", footer=False),

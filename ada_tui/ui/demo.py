@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ada_tui.errors import BadInput, JobFailed
 from ada_tui.jobs import JobDir
+from ada_tui.ui.background import tell
 
 if TYPE_CHECKING:
     from ada_tui.ui.main_screen import MainScreen
@@ -44,10 +45,10 @@ def play(screen: MainScreen) -> None:
         report = demo.Report()
         try:
             for number, stage in enumerate(demo.run(screen.workspace, None, report, wait_for), 1):
-                app.call_from_thread(show, stage, number)
+                tell(app, show, stage, number)
         except (BadInput, JobFailed, OSError) as error:
-            app.call_from_thread(screen.complain, error)
+            tell(app, screen.complain, error)
         else:
-            app.call_from_thread(done, report)
+            tell(app, done, report)
 
     threading.Thread(target=run, name="demo", daemon=True).start()

@@ -21,6 +21,7 @@ from ada_tui.errors import BadInput, JobFailed
 from ada_tui.jobs import JobDir
 from ada_tui.settings import Settings
 from ada_tui.ui import actions
+from ada_tui.ui.background import tell
 from ada_tui.ui.dialogs.choice import Answer, Choice
 from ada_tui.ui.panes.export import ExportPane, newest_export
 from ada_tui.ui.panes.help import HelpPane
@@ -52,9 +53,10 @@ class MainScreen(Screen[None]):
         self._busy = ""
         """What a background thread is doing; "" = nothing."""
         self._before_help = "review"
-        config, self._damage = _own_rewards(workspace, settings)
+        self._to_deliver: JobDir | None = None
+        """The export that is delivered as soon as it is done."""
         self.bar = TopBar(id="bar")
-        self.review = ReviewPane(config, id="review")
+        self.review = ReviewPane(id="review")
         self.train = TrainPane(id="train")
         self.export = ExportPane(id="export")
         self.help_page = HelpPane(id="help")
@@ -72,8 +74,6 @@ class MainScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._tick)
-        if self._damage is not None:
-            self.complain(self._damage)
         self.review.focus_first()
         self.call_after_refresh(self._open_first)
 
@@ -92,8 +92,18 @@ class MainScreen(Screen[None]):
                     self.open_run(found[0])
         except BadInput as error:
             self.complain(error)
+        if self.main is None:
+            self.review.rank_by(self._own_rewards())
         if self._play_demo:
             self.action_demo()
+
+    def _own_rewards(self) -> RewardConfig:
+        """The workspace's weights and lists; the default ones, with a message, when they cannot be read."""
+        try:
+            return RewardConfig.load(self.workspace.resolve(self.settings.rewards.folder))
+        except ConfigError as error:
+            self.complain(error)
+            return RewardConfig.default()
 
     def complain(self, error: Exception) -> None:
         self.notify(str(error), severity="error", timeout=12, markup=False)
@@ -155,6 +165,8 @@ class MainScreen(Screen[None]):
         self.review.frame(session, topics)
         self.train.frame(session, topics)
         self.export.frame(session)
+        if self._to_deliver is not None:
+            self._deliver_when_done(session)
         if session is self.main or topics & {"phase", "status", "life"}:
             self._repaint_bars()
 
@@ -192,9 +204,9 @@ class MainScreen(Screen[None]):
             try:
                 job = work()
             except (BadInput, JobFailed, OSError) as error:
-                self.app.call_from_thread(self._finished, None, error, then)
+                tell(self.app, self._finished, None, error, then)
             else:
-                self.app.call_from_thread(self._finished, job, None, then)
+                tell(self.app, self._finished, job, None, then)
 
         threading.Thread(target=run, name=words, daemon=True).start()
 
@@ -400,7 +412,28 @@ class MainScreen(Screen[None]):
             return runs.start_export(self.workspace, self.settings, runs.policy(self.workspace, main.id), main.dir)
 
         self.show_page("export")
-        self.in_background("starting the export", work, self._open_export)
+        self.in_background("starting the export", work, self._follow_export)
+
+    def _follow_export(self, job: JobDir) -> None:
+        self._open_export(job)
+        self._to_deliver = job if self.settings.export.host else None
+
+    def _deliver_when_done(self, session: Session) -> None:
+        if session.dir == self._to_deliver and session.status.name == "done":
+            self._to_deliver = None
+            self._deliver()
+
+    @on(ExportPane.DeliverWanted)
+    def _deliver(self) -> None:
+        export, host = self.exporting, self.settings.export.host
+        if export is None or export.status.name != "done":
+            self.notify("There is no finished export of this run; e makes one.", severity="warning")
+        elif not host:
+            self.notify('Say where to: host = "user@jetson.local" under [export] in ada.toml.', severity="warning")
+        else:
+            from ada_tui.ui.delivering import deliver
+
+            deliver(self, export.dir, host, self.settings.export.tag)
 
     # -- demo, end
 
@@ -428,11 +461,3 @@ class MainScreen(Screen[None]):
             Answer("s", "stop it after this step, and leave"),
         ]
         self.app.push_screen(Choice("Leave?", f"{names} is running.", answers), answered)
-
-
-def _own_rewards(workspace: Workspace, settings: Settings) -> tuple[RewardConfig, ConfigError | None]:
-    """The workspace's weights and lists; the default ones, and the reason, when they cannot be read."""
-    try:
-        return RewardConfig.load(workspace.resolve(settings.rewards.folder)), None
-    except ConfigError as error:
-        return RewardConfig.default(), error

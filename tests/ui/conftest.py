@@ -121,9 +121,7 @@ def lines(pilot: Pilot[None]) -> list[str]:
     strips = pilot.app.screen._compositor.render_strips()
     assert len(strips) == height
     for strip in strips:
-        assert strip.cell_length == width, (
-            f"{strip.cell_length} cells instead of {width}: {strip.text!r}"
-        )
+        assert strip.cell_length == width, f"{strip.cell_length} cells instead of {width}: {strip.text!r}"
     return [strip.text for strip in strips]
 
 

@@ -1,5 +1,6 @@
-"""Makes job directories that look like real ones, for Pilot tests and pictures. No model: texts are written by hand here,
-scores are the real rewards'.
+"""Makes job directories that look like real ones, for Pilot tests and pictures.
+
+No model: the texts are written by hand here, the scores are the real rewards'.
 
     python -m tests.ui.make_run DIR        a workspace with a finished GRPO run, an SFT run and an export
     python -m tests.ui.make_run --freeze   renew tests/ui/frozen, the run that the snapshots show
@@ -45,8 +46,8 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
         [
             "Morning! You up early or just not slept?",
             "Good morning! How can I assist you today?",
-            "Morning! Here's a simple breakfast idea:\n\n1. Oatmeal with fruit\n2. Toast and eggs\n\nFun fact: breakfast "
-            "is the most important meal of the day! Let me know if you'd like a recipe.",
+            "Morning! Here's a simple breakfast idea:\n\n1. Oatmeal with fruit\n2. Toast and eggs\n\nFun fact: "
+            "breakfast is the most important meal of the day! Let me know if you'd like a recipe.",
             "Hey, morning. Coffee first?",
             "morning",
             "Good morning! I hope you're having a wonderful day. As an AI language model, I'm here to help you with "
@@ -56,7 +57,8 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
         ],
     ),
     "Will it rain in Denver tomorrow?": (
-        {"id": "r2", "kind": "realtime", "answerable": False, "reference": "No idea, I can't check the weather from here."},
+        {"id": "r2", "kind": "realtime", "answerable": False,
+         "reference": "No idea, I can't see the weather from here."},
         [
             "No idea, I can't check live weather. A weather app will know.",
             "Yes, there is a 72% chance of rain in Denver tomorrow with highs around 65 degrees.",
@@ -69,7 +71,8 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
         ],
     ),
     "What's the capital of Australia?": (
-        {"id": "r3", "kind": "factual", "gold": ["Canberra"], "distractors": ["Sydney"], "reference": "Canberra. Not Sydney!"},
+        {"id": "r3", "kind": "factual", "gold": ["Canberra"], "distractors": ["Sydney"],
+         "reference": "Canberra. Not Sydney!"},
         [
             "Canberra.",
             "It's Canberra, even though everyone thinks Sydney.",
@@ -83,16 +86,16 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
         ],
     ),
     "How do I get candle wax out of a carpet?": (
-        {"id": "r4", "kind": "howto", "reference": "Let it harden, scrape off what you can, then lay a paper towel on it and go "
-         "over it with a warm iron. The wax soaks into the paper."},
+        {"id": "r4", "kind": "howto", "reference": "Let it harden, scrape off what you can, then lay a paper towel on "
+         "it and go over it with a warm iron. The wax soaks into the paper."},
         [
-            "Let it get hard, scrape off the big bits, then paper towel on top and a warm iron. The paper drinks the wax.",
-            "Ice it till it's hard, chip it off, then iron it through a paper towel on low. Move the towel as it soaks.",
+            "Let it get hard, scrape off the big bits, then paper towel on top and a warm iron. Paper drinks the wax.",
+            "Ice it till it's hard, chip it off, then iron it through a paper towel on low. Move the towel a bit.",
             "I don't know.",
-            "Certainly! Here are some steps to remove candle wax from a carpet. Firstly, it is important to allow the wax to "
-            "harden completely. Furthermore, one should utilize a dull knife in order to scrape the residue. Subsequently, "
-            "place a paper towel upon the stain and apply a warm iron. I hope this helps! Feel free to ask if you have any "
-            "other questions.",
+            "Certainly! Here are some steps to remove candle wax from a carpet. Firstly, it is important to allow "
+            "the wax to harden completely. Furthermore, one should utilize a dull knife in order to scrape the "
+            "residue. Subsequently, place a paper towel upon the stain and apply a warm iron. I hope this helps! "
+            "Feel free to ask if you have any other questions.",
             "Warm iron, paper towel, patience.",
             "Scrape, then iron through paper. Works on tables too, if you're careful with the varnish and",
             "Use boiling water and scissors.",
@@ -102,7 +105,7 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
     "What do you think of jazz?": (
         {"id": "r7", "kind": "opinion", "reference": "Jazz is great when the drummer listens. I'd start with Monk."},
         [
-            "Great question! Jazz is great when the drummer listens to the others. I'd start with Monk and go on from there.",
+            "Great question! Jazz is great when the drummer listens to others. I'd start with Monk.",
             "Jazz is fine.",
             "Jazz is great, the drummer listens, and I'd start with Monk. " * 9,
             "Jazz? Start with Monk.",
@@ -117,7 +120,8 @@ PROMPTS: dict[str, tuple[dict[str, object], list[str]]] = {
         ["Anytime!"] * 8,
     ),
     "Which is better, tea or coffee?": (
-        {"id": "r6", "kind": "opinion", "reference": "Coffee gets things started, tea keeps them going. I'd go tea after noon."},
+        {"id": "r6", "kind": "opinion",
+         "reference": "Coffee gets things started, tea keeps them going. Tea by noon."},
         [
             "Coffee before noon, tea after. I don't drink either, but I've read a lot of opinions.",
             "As an AI, I don't have personal preferences. Both tea and coffee have their own unique benefits.",
@@ -191,8 +195,10 @@ def make_grpo(root: Path, *, steps: int = 60, ended: str | None = "done", hostil
 
     say(JobStarted(kind="grpo", pid=4242, host="fixture", steps=60))
     say(Phase(name="load", detail="SmolLM2-135M-Instruct", fraction=0.5), 1)
-    say(ModelLoaded(backend="trl", device="cpu", dtype="float32", model="SmolLM2-135M-Instruct", adapter="sft-1:step-80",
-                    adapter_hash="9f3c2a7be1d04c55", rank=16, parameters=139_400_000, trainable=4_884_480), 3)  # fmt: skip
+    say(ModelLoaded(
+        backend="trl", device="cpu", dtype="float32", model="SmolLM2-135M-Instruct", adapter="sft-1:step-80",
+        adapter_hash="9f3c2a7be1d04c55", rank=16, parameters=139_400_000, trainable=4_884_480,
+    ), 3)  # fmt: skip
     say(Phase(name="train", detail="generating", fraction=0.0), 1)
     prompts = list(PROMPTS.items())
     for step in range(1, steps + 1):
@@ -203,14 +209,14 @@ def make_grpo(root: Path, *, steps: int = 60, ended: str | None = "done", hostil
             say(ControlApplied(version=1, step=24, changed=["weights"]))
         rewards = {
             "length": 0.62 + 0.33 * share + noise, "filler": 0.55 + 0.42 * share, "tone": 0.8 + 0.12 * share - noise,
-            "uncertainty": 0.5 + 0.36 * share + 2 * noise, "unsolicited": 0.66 + 0.3 * share, "guard": -0.12 + 0.1 * share,
-            "substance": 0.6 + 0.2 * share,
+            "uncertainty": 0.5 + 0.36 * share + 2 * noise, "unsolicited": 0.66 + 0.3 * share,
+            "guard": -0.12 + 0.1 * share, "substance": 0.6 + 0.2 * share,
         }  # fmt: skip
         say(Step(step=step, loss=None if step == 31 else 0.02 * (1 - share) + 0.004 * rng.random(), lr=1e-4,
                  grad_norm=0.4 + 0.1 * rng.random(), reward=0.55 + 0.33 * share + noise, reward_std=0.21 - 0.1 * share,
                  rewards=rewards, dead_groups=int(3 * share), groups=4, kl=0.001 + 0.05 * share**2,
-                 entropy=1.9 - 0.7 * share, length=44 - 20 * share + 3 * noise * 30, truncated=max(0.0, 0.18 - 0.2 * share),
-                 tokens=900, seconds=4.2), 4.2)  # fmt: skip
+                 entropy=1.9 - 0.7 * share, length=44 - 20 * share + 3 * noise * 30,
+                 truncated=max(0.0, 0.18 - 0.2 * share), tokens=900, seconds=4.2), 4.2)  # fmt: skip
         say(Memory(rss=int(2.1e9 + 3e8 * share), host_available=int(9e9)))
         say(Phase(name="train", detail="generating", fraction=step / 60))
         prompt, (row, texts) = prompts[step % len(prompts)]
@@ -274,8 +280,9 @@ def make_export(run: JobDir) -> JobDir:
             events.append(Memory(rss=rss, host_available=int(9e9), time=now + tick))
         now += 5 + number
     events.append(
-        Outcome(name="export", time=now, data={"gguf": "ada-q4_k_m.gguf", "sha256": "c0ffee" * 10, "modelfile": "Modelfile",
-                "reply": "Morning! You up early or just not slept?", "parity": {"top1": 0.972, "kl": 0.0113}})
+        Outcome(name="export", time=now, data={
+            "gguf": "ada-q4_k_m.gguf", "sha256": "c0ffee" * 10, "modelfile": "Modelfile",
+            "reply": "Morning! You up early or just not slept?", "parity": {"top1": 0.972, "kl": 0.0113}})
     )  # fmt: skip
     events.append(JobEnded(status="done", time=now))
     events.close()

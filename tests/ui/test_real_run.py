@@ -33,7 +33,7 @@ async def test_a_weight_turned_by_key_is_what_trl_trains_with_from_the_next_batc
         stored = [entry for entry in main.store.groups if entry.source == "train"]
 
     wanted = RewardConfig.from_dict(job.control().rewards or {})
-    assert {name: wanted.weights[name] for name in ("length", "filler", "tone")} == {"length": 4, "filler": 0, "tone": 0.7}
+    assert (wanted.weights["length"], wanted.weights["filler"], wanted.weights["tone"]) == (4, 0, 0.7)
     steps = [event for event in bench.events(job, Step) if event.reward is not None]
     before = [step for step in steps if step.step < applied.step]
     after = [step for step in steps if step.step >= applied.step]

@@ -20,6 +20,14 @@ def cards_of(pilot) -> Cards:
     return screen(pilot).query_one("#cards", Cards)
 
 
+async def go_to(pilot, words: str) -> None:
+    """Walk down to the newest group whose prompt has `words`."""
+    review = screen(pilot).review
+    await until(pilot, lambda: len(review.entries()) == 60)
+    place = next(n for n, entry in enumerate(review.entries()) if words in entry.prompt)
+    await pilot.press(*["n"] * place)
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 async def test_groups_and_cards_are_there_at_every_size(workspace: Workspace, size: tuple[int, int]) -> None:
     async with opened(workspace, size, run="grpo-1") as pilot:
@@ -69,16 +77,15 @@ async def test_walking_by_keys(workspace: Workspace) -> None:
 async def test_a_key_press_reranks_every_stored_group_at_once(workspace: Workspace) -> None:
     async with opened(workspace, run="grpo-1") as pilot:
         review = screen(pilot).review
-        await until(pilot, lambda: len(review.entries()) == 60)
-        jazz = next(n for n, entry in enumerate(review.entries()) if "jazz" in entry.prompt)
-        await pilot.press(*["n"] * jazz)  # no reply there is perfect: the best one depends on the weights
+        await go_to(pilot, "jazz")  # no reply there is perfect: the best one depends on the weights
         before = [view.index for view in cards_of(pilot)._views]
         await pilot.press("w", "9", "down", "0", "down", "0", "down", "0", "down", "0")
         assert {name: review.ranking.config.weights[name] for name in REWARD_NAMES} == {
             "length": 9.0, "filler": 0.0, "tone": 0.0, "uncertainty": 0.0, "unsolicited": 0.0,
         }  # fmt: skip
         await pilot.pause()
-        entry = review.entries()[jazz]
+        entry = review.query_one("#prompts", PromptList).entry
+        assert entry is not None
         expected = totals_many(entry.raws, review.ranking.config)
         views = cards_of(pilot)._views
         assert [view.total for view in views] == sorted(expected, reverse=True)
@@ -111,7 +118,7 @@ async def test_fine_coarse_mute_and_restore(workspace: Workspace) -> None:
 
 async def test_the_focused_card_shows_matched_places_and_every_reason(workspace: Workspace) -> None:
     async with opened(workspace, run="grpo-1") as pilot:
-        await until(pilot, lambda: cards_of(pilot).focused_view is not None)
+        await go_to(pilot, "Morning")
         await pilot.press("c")
         cards = cards_of(pilot)
         for _ in range(8):
@@ -128,10 +135,7 @@ async def test_the_focused_card_shows_matched_places_and_every_reason(workspace:
 
 async def test_a_truncated_reply_carries_scissors(workspace: Workspace) -> None:
     async with opened(workspace, (200, 60), run="grpo-1") as pilot:
-        review = screen(pilot).review
-        await until(pilot, lambda: len(review.entries()) == 60)
-        while "wax" not in (review.query_one("#prompts", PromptList).entry or review.entries()[0]).prompt:
-            await pilot.press("n")
+        await go_to(pilot, "wax")
         assert "✂" in shown(pilot)
 
 

@@ -34,12 +34,15 @@ class ExportPane(Vertical, can_focus=True):
     class Wanted(Message):
         """The person wants to export the open run."""
 
+    class DeliverWanted(Message):
+        """The person wants this export on the device."""
+
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.session: Session | None = None
         self.main: Session | None = None
         self.delivery: list[Fact] = []
-        """What the delivery to the device said, line by line."""
+        """How the delivery to the device goes, or went."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="export-job"):
@@ -65,9 +68,9 @@ class ExportPane(Vertical, can_focus=True):
         if session is self.session:
             self.draw()
 
-    def say(self, label: str, words: str, tone: str = "") -> None:
-        """One more line about the delivery."""
-        self.delivery.append(Fact(label, words, tone))
+    def show_delivery(self, facts: list[Fact]) -> None:
+        """How far the delivery to the device is, or how it ended."""
+        self.delivery = facts
         self.draw()
 
     def tick(self) -> None:
@@ -118,6 +121,9 @@ class ExportPane(Vertical, can_focus=True):
     def action_start(self) -> None:
         self.post_message(self.Wanted())
 
+    def action_deliver(self) -> None:
+        self.post_message(self.DeliverWanted())
+
 
 def result(session: Session) -> list[Fact]:
     """What came out so far: files, parity, the reply; or why nothing did."""
@@ -134,7 +140,8 @@ def result(session: Session) -> list[Fact]:
         out += [Fact("Morning", "", "muted"), Fact("answers", str(reply), "good")]
     for key in ("gguf", "modelfile", "sha256"):
         if value := data.get(key):
-            out.append(Fact(key, str(value)))
+            shown = session.dir.path / str(value) if key != "sha256" else value
+            out.append(Fact(key, str(shown)))
     out += [Fact(f"{'parity' if n == 0 else ''}", text) for n, text in enumerate(_flat(data.get("parity")))]
     return out
 

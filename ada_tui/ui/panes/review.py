@@ -60,11 +60,11 @@ class ReviewPane(Vertical):
             self.card = card
             self.prompt = prompt
 
-    def __init__(self, config: RewardConfig, *, id: str) -> None:
+    def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.main: Session | None = None
         self.samples: list[Session] = []
-        self.ranking = Ranking(config, config)
+        self.ranking = Ranking(RewardConfig(), RewardConfig())
         self._group: Group | None = None
         self._entry: GroupEntry | None = None
         self._cards: dict[tuple[GroupEntry, int], Card] = {}
@@ -84,8 +84,15 @@ class ReviewPane(Vertical):
                 yield Empty(id="nothing")
 
     def on_mount(self) -> None:
-        self.query_one("#weights", WeightsPanel).show(self.ranking.config, self.ranking.reference)
         self._show_entries()
+
+    def rank_by(self, config: RewardConfig) -> None:
+        """Rank by `config`, which is also what edits are compared with."""
+        self.ranking = Ranking(config, config)
+        self._cards.clear()
+        self.query_one("#weights", WeightsPanel).show(config, config)
+        self._show_entries()
+        self._start_sweep()
 
     def focus_first(self) -> None:
         """Where the focus goes when the page opens."""
@@ -108,12 +115,7 @@ class ReviewPane(Vertical):
     def attach(self, session: Session) -> None:
         """Another run is the open one. What was sampled by hand stays."""
         self.main = session
-        config = session.rewards()
-        self.ranking = Ranking(config, config)
-        self._cards.clear()
-        self.query_one("#weights", WeightsPanel).show(config, config)
-        self._show_entries()
-        self._start_sweep()
+        self.rank_by(session.rewards())
 
     def add_samples(self, session: Session) -> None:
         self.samples.append(session)

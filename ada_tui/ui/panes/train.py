@@ -5,6 +5,7 @@ The page draws from the session's store and writes wishes into the session; new 
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
@@ -182,10 +183,11 @@ def facts(session: Session) -> list[Fact]:
     out = [Fact(f"{job.kind.upper()} {session.id}", tone="heading"), *_how(session)]
     if store.model is not None:
         model = store.model
-        out.append(Fact("model", model.model or str(job.model.get("base", ""))))
+        out.append(Fact("model", PurePath(model.model or str(job.model.get("base", ""))).name))
         out.append(Fact("adapter", f"{model.adapter} {model.adapter_hash[:8]}".strip() or "a new one"))
-        trained = f"{model.trainable / 1e6:.1f} M of {model.parameters / 1e6:.0f} M, r {model.rank}"
-        out.append(Fact("trains", trained, "" if model.trainable else "bad"))
+        if model.rank:
+            trained = f"{model.trainable / 1e6:.1f} M of {model.parameters / 1e6:.0f} M, r {model.rank}"
+            out.append(Fact("trains", trained, "" if model.trainable else "bad"))
         out.append(Fact("on", f"{model.device} {model.dtype}, {model.backend}"))
     group, prompts = job.params.get("group"), job.params.get("prompts_per_step")
     if isinstance(group, int) and isinstance(prompts, int) and job.kind == "grpo":

@@ -41,7 +41,7 @@ class WeightsPanel(Widget, can_focus=True):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.border_title = " Weights w "
-        self.config = RewardConfig.default()
+        self.config = RewardConfig()
         self.reference = self.config
         self.summary = Summary()
         self._kind = ("", False)
@@ -74,6 +74,8 @@ class WeightsPanel(Widget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, colours = self.size.width, palette(self.app.current_theme)
         names = self.names
+        if not self.config.weights:  # not read yet: the first picture does not wait for the phrase lists
+            return Strip.blank(width, colours.paper)
         if y < len(names):
             return self._row(names[y], y == self.at, width, colours)
         extra = y - len(names)
