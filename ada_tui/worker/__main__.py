@@ -66,6 +66,7 @@ def go_offline(job: Job) -> None:
 def _run(context: JobContext) -> int:
     _install_signals(context)
     context.started()
+    context.phase("start", "loading the libraries")
     heartbeat = Heartbeat(context.emit)
     heartbeat.start()
     ended = JobEnded(status="done")

@@ -46,6 +46,7 @@ class Bridge(TrainerCallback):
         self.listen()
         self.context.wait_while_paused(self.listen)
         self.context.check()
+        self.listen()  # what ended the pause may have brought more than its end
         self._began = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -53,9 +54,7 @@ class Bridge(TrainerCallback):
         self._seconds = time.monotonic() - self._began
         if self.context.stopping:
             control.should_training_stop = True
-        wanted = self.context.control().save
-        if wanted > self._saves or (self.save_every and self.step % self.save_every == 0):
-            self._saves = wanted
+        if self.save_every and self.step % self.save_every == 0:
             self.save()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Figures | None = None, **_: Any) -> None:
@@ -94,6 +93,9 @@ class Bridge(TrainerCallback):
     def listen(self) -> None:
         """Look at control.json; answer a new version once. Called before every step and while paused."""
         wanted = self.context.control()
+        if wanted.save > self._saves and self.step > 0:
+            self._saves = wanted.save
+            self.save()
         if wanted.version > self._answered:
             self._answered = wanted.version
             self.context.emit(ControlApplied(version=wanted.version, step=self.step + 1, changed=_switches(wanted)))

@@ -1,8 +1,8 @@
 """Log-probabilities of the trained tokens on a CPU, where TRL 1.15 has none: its own function is a Triton kernel.
 
 Same contract as `trl.kernels.ChunkedLogProbFunction`, in plain torch, chunk by chunk so that the logits of a whole
-batch are never in memory. `install` puts it where TRL looks the function up, for CPU runs only; TRL is pinned to the release
-whose name this is, so a change there fails at once and loudly. Only ada_tui.worker may import it.
+batch are never in memory. `install` puts it where TRL looks the function up, for CPU runs only; TRL is pinned to one
+release, so a change there fails at once and loudly. Only ada_tui.worker may import it.
 """
 
 from __future__ import annotations

@@ -161,6 +161,7 @@ class GrpoBridge(Bridge):
         if wanted.version > self._answered:
             self._answered = wanted.version
             self._apply(wanted)
+        super().listen()  # the version is answered; what is left there is "save now"
         if self.step % self.iterations == 0:  # a generation batch comes next
             self.recorder.step = self.step + 1
             self.recorder.control_version = self._answered
