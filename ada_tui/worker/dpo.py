@@ -26,7 +26,7 @@ from ada_tui.worker.backends import choose
 from ada_tui.worker.bridge import Bridge, train
 from ada_tui.worker.context import JobContext
 from ada_tui.worker.sft import lora_config
-from ada_tui.worker.training import effective, quiet_trainer, report_to
+from ada_tui.worker.training import effective, prepare, quiet_trainer, report_to
 
 AT_ONCE = 4
 """Pairs one device computes at the same time."""
@@ -42,6 +42,7 @@ def run(context: JobContext) -> None:
     context.started(steps=steps)
     backend, _ = choose(context)
     loaded = backend.load(context, train=True)
+    prepare(loaded)
     bridge = Bridge(context, steps=steps, save_every=int(params["save_every"]), verb="dpo")
     per_device = largest_divisor(per_step, AT_ONCE)
     args = DPOConfig(
