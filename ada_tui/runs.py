@@ -105,11 +105,22 @@ def start_sft(
 
 
 def start_grpo(
-    workspace: Workspace, settings: Settings, start: Policy, *, title: str = "", arm: Arm | None = None
+    workspace: Workspace,
+    settings: Settings,
+    start: Policy,
+    *,
+    title: str = "",
+    arm: Arm | None = None,
+    force: bool = False,
 ) -> JobDir:
-    """GRPO on the training rows, from the adapter of `start` (or a new one on the base). Raises BadInput."""
+    """GRPO on the training rows, from the adapter of `start` (or a new one on the base).
+
+    Raises:
+        BadInput: also when the planner says that it cannot fit on the GPU here, unless `force`.
+    """
     params = {**settings.grpo.model_dump(), "lora": settings.lora.model_dump()}
-    return _start(workspace, settings, "grpo", start, _rows(workspace, settings, arm), params, title, arm=arm)
+    data = _rows(workspace, settings, arm)
+    return _start(workspace, settings, "grpo", start, data, params, title, arm=arm, force=force)
 
 
 def start_dpo(
@@ -229,6 +240,21 @@ def _rewards(workspace: Workspace, settings: Settings, kind: str, arm: Arm | Non
     return without(config, ids), ids
 
 
+def _refuse_what_cannot_fit(job: Job) -> None:
+    """Raises BadInput when the planner knows model and GPU and finds no room; on a CPU it has no say."""
+    from ada_tui import planner
+
+    machine = planner.this_machine()
+    if machine is None:
+        return
+    try:
+        request = planner.request_of(job)
+    except BadInput:
+        return  # a model whose sizes are not known before it is downloaded: the worker will find out
+    if reason := planner.refusal(planner.make_plan(request, machine)):
+        raise BadInput(reason)
+
+
 def _inside(workspace: Workspace, path: Path) -> str:
     return str(path.relative_to(workspace.root)) if path.is_relative_to(workspace.root) else str(path)
 
@@ -243,6 +269,7 @@ def _start(
     title: str = "",
     parent: Path | None = None,
     arm: Arm | None = None,
+    force: bool = False,
 ) -> JobDir:
     config, withheld = _rewards(workspace, settings, kind, arm)
     model = {**settings.model.model_dump(), "adapter": who.adapter}
@@ -266,6 +293,8 @@ def _start(
         seed=int(params.get("seed", 0)),
         version=__version__,
     )
+    if kind == "grpo" and not force:
+        _refuse_what_cannot_fit(job)
     made = jobs.create(parent or workspace.checkpoints, job)
     launch.start(made, python=settings.worker.python)
     return made

@@ -26,6 +26,7 @@ from ada_tui.workspace import Workspace
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True))
 @click.option("--beta", type=click.FloatRange(min=0), help="Weight of the KL term against the start policy (grpo).")
 @click.option("--seed", type=int)
+@click.option("--force", is_flag=True, help="Start although the planner says it cannot fit.")
 @click.option("--detach", is_flag=True, help="Return at once; `ada-tui attach RUN` follows it later.")
 @json_option
 @click.pass_obj
@@ -41,6 +42,7 @@ def train(
     learning_rate: float | None,
     beta: float | None,
     seed: int | None,
+    force: bool,
     detach: bool,
     as_json: bool,
 ) -> None:
@@ -59,7 +61,7 @@ def train(
         policy = runs.policy(workspace, start) if start is not None else runs.start_of_grpo(workspace, settings)
         because = f": {policy.reason}" if policy.reason else ""
         click.echo(f"starting from {policy.name}{because}", err=True)
-        job = runs.start_grpo(workspace, settings, policy)
+        job = runs.start_grpo(workspace, settings, policy, force=force)
     if detach:
         if as_json:
             print_json({"run": job.id, "status": "running", "steps": 0, "metrics": {}})

@@ -13,6 +13,7 @@ import psutil
 
 from ada_tui.doctor.finding import Finding
 from ada_tui.workspace import Workspace
+from ada_tui.wsl import under_wsl
 
 GIB = 1 << 30
 DISK_WANTED = 20 * GIB
@@ -23,19 +24,11 @@ WSL_LIBRARY = Path("/usr/lib/wsl/lib/libnvidia-ml.so.1")
 def check(workspace: Workspace) -> Iterator[Finding]:
     yield _python()
     yield _gpu()
-    if is_wsl():
+    if under_wsl():
         yield from _wsl(workspace)
     yield _memory()
     yield _disk(workspace)
     yield _terminal(os.environ)
-
-
-def is_wsl(version: Path = Path("/proc/version")) -> bool:
-    """Whether this Linux runs inside WSL."""
-    try:
-        return "microsoft" in version.read_text(encoding="utf-8", errors="replace").lower()
-    except OSError:
-        return False
 
 
 def _python() -> Finding:
@@ -51,7 +44,7 @@ def _gpu() -> Finding:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         fix = ""
-        if is_wsl() and not WSL_LIBRARY.exists():
+        if under_wsl() and not WSL_LIBRARY.exists():
             fix = "WSL sees no GPU: update the Windows NVIDIA driver, then `wsl --shutdown`"
         elif Path("/dev/nvidia0").exists():
             fix = "the driver is there but NVML is not: install the driver's libnvidia-ml.so.1"

@@ -8,7 +8,6 @@ import socket
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from ada_tui.errors import BadInput
 
@@ -71,9 +70,3 @@ def by_windows(host: str, powershell: str = "powershell.exe") -> str:
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return ""
 
-
-def under_wsl() -> bool:
-    try:
-        return "microsoft" in Path("/proc/sys/kernel/osrelease").read_text(encoding="ascii").lower()
-    except OSError:
-        return False

@@ -10,10 +10,10 @@ import math
 import os
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from ada_tui.errors import BadInput
 from ada_tui.planner.constants import GIB
+from ada_tui.wsl import under_wsl
 
 SIZES = (8, 12, 16, 24, 32, 48, 80)
 """Common card sizes in GB."""
@@ -55,12 +55,6 @@ def this_machine(reserve_gib: float | None = None) -> Machine | None:
     name, total = found
     return Machine(name=name, total=total, reserve=_reserve(reserve_gib, total / GIB), here=True)
 
-
-def under_wsl() -> bool:
-    """Whether this Linux is Windows' subsystem."""
-    with contextlib.suppress(OSError):
-        return "microsoft" in Path("/proc/version").read_text(encoding="utf-8", errors="replace").lower()
-    return False
 
 
 def _reserve(gib: float | None, total_gib: float) -> int:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from ada_tui.doctor import Finding, examine, machine, model, software
+from ada_tui.doctor import Finding, examine, model, software
 from ada_tui.workspace import Workspace
+from ada_tui.wsl import under_wsl
 
 GOOD = {
     "torch": "2.13.0+cpu", "transformers": "5.17.0", "trl": "1.15.0", "peft": "0.21.0", "datasets": "4.8.5",
@@ -74,10 +75,10 @@ def test_a_worker_interpreter_that_is_none(interpreter: str) -> None:
 def test_wsl_is_told_by_the_kernel(tmp_path: Path) -> None:
     version = tmp_path / "version"
     version.write_text("Linux version 5.15.153.1-microsoft-standard-WSL2")
-    assert machine.is_wsl(version)
+    assert under_wsl(version)
     version.write_text("Linux version 6.1.0-debian")
-    assert not machine.is_wsl(version)
-    assert not machine.is_wsl(tmp_path / "missing")
+    assert not under_wsl(version)
+    assert not under_wsl(tmp_path / "missing")
 
 
 def folder(tmp_path: Path, **files: Any) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +15,7 @@ from ada_tui.worker import model as models
 from ada_tui.worker.adapters import adapter_hash, load_adapter
 from ada_tui.worker.backends import Loaded
 from ada_tui.worker.context import JobContext
+from ada_tui.wsl import under_wsl
 
 
 class TrlBackend:
@@ -62,10 +62,6 @@ class TrlBackend:
             "dataloader_pin_memory": on_cuda and not under_wsl(),  # WSL2 runs out of pinned memory long before VRAM
         }
 
-
-def under_wsl() -> bool:
-    """Whether this Linux is Windows' subsystem."""
-    return "microsoft" in Path("/proc/version").read_text(encoding="utf-8").lower()
 
 
 def _quantised(settings: dict[str, Any], device: models.Device) -> dict[str, Any]:
