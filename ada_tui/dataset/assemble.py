@@ -58,6 +58,15 @@ def is_turns(value: list[Any]) -> bool:
     return isinstance(first, list) and len(first) == 2 and isinstance(first[0], str)
 
 
+def is_chat(line: bytes) -> bool:
+    """Is the line by itself a chat in the form of a list of turns?"""
+    try:
+        value = orjson.loads(line)
+    except ValueError:
+        return False
+    return isinstance(value, list) and is_turns(value)
+
+
 _TURN_KEYS = frozenset({"role", "from", "speaker", "author"})
 _CHAT_KEYS = frozenset({"messages", "conversations", "prompt", "instruction"})
 _DECODER = json.JSONDecoder(strict=False)
@@ -83,8 +92,7 @@ class _Assembler:
 
     def feed(self, number: int, line: bytes) -> Iterator[Found | Problem]:
         """The values that are complete with this line."""
-        body = line.lstrip()
-        if self._lines and body[:1] == b"{" and len(line) - len(body) <= self._indent:
+        if self._lines and self._starts_anew(line):
             yield from self.give_up()
         if not self._lines:
             yield from self._split(line, number)
@@ -97,6 +105,13 @@ class _Assembler:
         if self._depth <= 0 or self._size > MAX_LINE:
             text, self._lines = b"\n".join(self._lines), []
             yield from self._split(text, self._start)
+
+    def _starts_anew(self, line: bytes) -> bool:
+        """Does another record start on this line, no deeper than the one being collected did?"""
+        body = line.lstrip()
+        if body[:1] not in (b"{", b"[") or len(line) - len(body) > self._indent:
+            return False
+        return body[:1] == b"{" or is_chat(body)
 
     def give_up(self, at_end: bool = False) -> Iterator[Problem]:
         """What is being collected will never be complete."""
@@ -117,7 +132,11 @@ class _Assembler:
             line = number + text.count("\n", 0, position)
             try:
                 value, end = _DECODER.raw_decode(text, position)
-            except (json.JSONDecodeError, RecursionError):
+            except RecursionError:
+                yield Problem(self._name, line, None, "broken-json", "not valid JSON: nested too deeply")
+                position = _extent(text, position)[0]
+                continue
+            except json.JSONDecodeError:
                 if text[position] == "[":
                     position, array = position + 1, True
                     continue

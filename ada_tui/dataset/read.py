@@ -8,11 +8,11 @@ Nothing larger than `MAX_LINE` is held; a file of one record a line streams, wha
 from __future__ import annotations
 
 import codecs
-import gzip
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO
 
 import orjson
 
@@ -23,54 +23,105 @@ CHUNK = 1 << 20
 SAMPLE = 1 << 14
 
 
+Opener = Callable[[], Iterator[bytes]]
+"""Starts reading a file from its beginning, in chunks."""
+
+
 def records(path: Path) -> Iterator[Found | Problem]:
     """Every JSON value of a file, in order, and every problem met on the way. Never raises for what the file holds."""
     name = str(path)
+    if refusal := _refusal(path):
+        yield Problem(name, 0, None, *refusal)
+        return
+    damage: list[str] = []
     try:
-        if path.is_dir():
-            yield Problem(name, 0, None, "directory", "this is a folder, not a chat file")
-            return
         with path.open("rb") as file:
-            head = file.read(SAMPLE)
-            file.seek(0)
-            if head.startswith(b"\x1f\x8b"):
-                with gzip.open(file) as unpacked:
-                    yield from _text(unpacked, name)  # type: ignore[arg-type]
-            elif head.startswith(b"PAR1"):
-                yield from _parquet(path, name)
-            else:
-                yield from _text(file, name)
-    except FileNotFoundError:
-        yield Problem(name, 0, None, "missing-file", "there is no such file")
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        yield Problem(name, 0, None, "broken-file", f"the compressed file is damaged or cut off ({error})")
+            magic = file.read(4)
+        if magic == b"PAR1":
+            yield from _parquet(path, name)
+        elif magic.startswith(b"\x1f\x8b"):
+            yield from _text(lambda: _unzipped(path, damage), name)
+        else:
+            yield from _text(lambda: _plain(path), name)
     except OSError as error:
         yield Problem(name, 0, None, "unreadable-file", f"the file cannot be read ({error.strerror or error})")
-    except ValueError as error:  # a path with a NUL in it
-        yield Problem(name, 0, None, "missing-file", f"there is no such file ({error})")
+    if damage:
+        yield Problem(name, 0, None, "broken-file", f"the compressed file is {damage[0]}")
 
 
-def _text(file: IO[bytes], name: str) -> Iterator[Found | Problem]:
-    head = file.read(SAMPLE)
-    if not head.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe") and not file.read(1):
+def _refusal(path: Path) -> tuple[str, str] | None:
+    if "\0" in str(path) or not path.exists():
+        return "missing-file", "there is no such file"
+    if path.is_dir():
+        return "directory", "this is a folder, not a chat file"
+    return None if path.is_file() else ("unreadable-file", "this is a device or pipe, not a file")
+
+
+def _plain(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        yield from iter(lambda: file.read(CHUNK), b"")
+
+
+def _unzipped(path: Path, damage: list[str]) -> Iterator[bytes]:
+    """What a gzip file holds, as far as it can be read; `damage` gets a word about why it could not be read further."""
+    unpacker = zlib.decompressobj(wbits=31)
+    for chunk in _plain(path):
+        while chunk:
+            try:
+                data = unpacker.decompress(chunk, CHUNK)
+            except zlib.error:
+                damage[:] = ["damaged"]
+                return
+            if data:
+                yield data
+            chunk = unpacker.unconsumed_tail
+            if unpacker.eof:
+                chunk = unpacker.unused_data.lstrip(b"\0")
+                unpacker = zlib.decompressobj(wbits=31) if chunk else unpacker
+    if not unpacker.eof:
+        damage[:] = ["cut off"]
+
+
+def _text(start: Opener, name: str) -> Iterator[Found | Problem]:
+    head = next(start(), b"")[:SAMPLE]
+    if not head.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe") and all(not chunk.strip() for chunk in start()):
         yield Problem(name, 0, None, "empty-file", "the file is empty")
         return
     encoding, bom = _encoding(head)
     if encoding is None:
         yield Problem(name, 0, None, "binary-file", f"this is no text file ({_guess(head)})")
         return
-    codec = None if encoding == "utf-8" else encoding
+
+    def chunks() -> Iterator[bytes]:
+        return _utf8(start(), encoding, bom)
+
     if not _one_value(head[bom:].split(b"\n", 1)[0]):
-        file.seek(bom)
-        data = b"".join(_chunks(file, codec, MAX_LINE))
+        data = b"".join(_up_to(MAX_LINE, chunks()))
         if len(data) <= MAX_LINE:
+            if data.lstrip().startswith(TEMPLATED):
+                yield from _rendered(data)
+                return
             try:
                 yield from list(_document(data))
                 return
             except ValueError:
                 pass  # several values, or a broken one: line by line
-    file.seek(bom)
-    yield from values(_lines(_chunks(file, codec)), name)
+        del data
+    yield from values(_lines(chunks()), name)
+
+
+TEMPLATED = b"<|im_start|>"
+
+
+def _rendered(data: bytes) -> Iterator[Found]:
+    """The chats of a text file of rendered chats: from each system turn to the next, or between blank lines."""
+    text = data.decode("utf-8", "replace")
+    border = r"(?=<\|im_start\|>\s*system)" if "<|im_start|>system" in text else r"\n\s*\n(?=<\|im_start\|>)"
+    line = 1
+    for piece in re.split(f"({border})", text):
+        if piece.strip():
+            yield line + piece[: len(piece) - len(piece.lstrip())].count("\n"), piece, b"", ()
+        line += piece.count("\n")
 
 
 def _one_value(line: bytes) -> bool:
@@ -81,17 +132,21 @@ def _one_value(line: bytes) -> bool:
     return True
 
 
-def _chunks(file: IO[bytes], codec: str | None, limit: int | None = None) -> Iterator[bytes]:
-    """The file as UTF-8, from where it stands; a little more than `limit` bytes at most."""
-    raw = iter(lambda: file.read(CHUNK), b"")
-    texts = (
-        (text.encode("utf-8", "replace") for text in codecs.iterdecode(raw, codec, errors="replace")) if codec else raw
-    )
+def _utf8(chunks: Iterator[bytes], encoding: str, bom: int) -> Iterator[bytes]:
+    """The chunks without their byte order mark, as UTF-8 (what claims to be UTF-8 is passed on as it is)."""
+    raw = chain((chunk[bom:] for chunk in islice(chunks, 1)), chunks)
+    if encoding == "utf-8":
+        return raw
+    return (text.encode("utf-8", "replace") for text in codecs.iterdecode(raw, encoding, errors="replace"))
+
+
+def _up_to(limit: int, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """A little more than `limit` bytes at most."""
     read = 0
-    for chunk in texts:
+    for chunk in chunks:
         yield chunk
         read += len(chunk)
-        if limit is not None and read > limit:
+        if read > limit:
             return
 
 
@@ -106,11 +161,12 @@ def _encoding(head: bytes) -> tuple[str | None, int]:
     for bom, encoding in _BOMS:
         if head.startswith(bom):
             return encoding, len(bom)
-    half = max(1, len(head) // 2)
-    if len(head) >= 4 and head[1::2].count(0) > 0.4 * half and head[::2].count(0) < 0.1 * half:
-        return "utf-16-le", 0
-    if len(head) >= 4 and head[::2].count(0) > 0.4 * half and head[1::2].count(0) < 0.1 * half:
-        return "utf-16-be", 0
+    half = len(head) // 2
+    if 0 in head[:2] and head[:2] != b"\0\0":  # JSON starts with an ASCII character: two bytes, one of them NUL
+        if head[1::2].count(0) > 0.4 * half and head[::2].count(0) < 0.1 * half:
+            return "utf-16-le", 0
+        if head[::2].count(0) > 0.4 * half and head[1::2].count(0) < 0.1 * half:
+            return "utf-16-be", 0
     if head.lstrip()[:1] in b'{["':
         return "utf-8", 0  # JSON with a stray control character in it is still JSON
     odd = sum(head.count(byte) for byte in (*range(9), *range(14, 32)))
@@ -178,6 +234,7 @@ def _parquet(path: Path, name: str) -> Iterator[Found | Problem]:
                     yield number, {key: value for key, value in row.items() if value is not None}, b"", ()
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        yield Problem(name, number, None, "broken-file", f"the Parquet file is damaged ({first:.120})")
+        yield Problem(name, 0, None, "broken-file", f"the Parquet file is damaged after row {number} ({first:.120})")
+        return
     if not number:
         yield Problem(name, 0, None, "empty-file", "the Parquet file has no rows")
