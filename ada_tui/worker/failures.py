@@ -6,6 +6,12 @@ import errno
 
 from ada_tui.errors import BadInput
 
+
+
+class Diverged(ArithmeticError):
+    """The model's output is no longer a number (NaN or infinite)."""
+
+
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -14,6 +20,11 @@ def explain(error: BaseException) -> tuple[str, bool]:
     if isinstance(error, BadInput):
         return str(error), True
     text = " ".join(str(error).split())
+    if isinstance(error, Diverged):
+        return (
+            f"the model's output is not a number any more ({text}): its weights diverged; the last saved adapter is "
+            "good, go on from it with a lower learning_rate or a higher beta"
+        ), True
     if out_of_memory(error):
         return (
             "out of memory: halve grpo.group or grpo.prompts_per_step, then max_completion (sft: max_length), "

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from ada_tui.worker.failures import Diverged
+
 CHECK_EVERY = 4
 """Tokens between two calls of `check`."""
 
@@ -167,7 +169,9 @@ def _positions(mask: torch.Tensor) -> torch.Tensor:
 
 
 def _draw(logits: torch.Tensor, sampling: Sampling, generator: torch.Generator | None) -> torch.Tensor:
-    """One token per row of `logits` (B, V)."""
+    """One token per row of `logits` (B, V). Raises Diverged: on CUDA, sampling from NaN would end the process instead."""
+    if not bool(torch.isfinite(logits.amax(dim=-1)).all()):
+        raise Diverged("while sampling")
     if sampling.temperature == 0:
         return logits.argmax(dim=-1)
     probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from ada_tui.worker import generate as g  # noqa: E402
 from ada_tui.worker import model as models  # noqa: E402
 from ada_tui.worker.context import Stopped  # noqa: E402
+from ada_tui.worker.failures import Diverged, explain  # noqa: E402
 from ada_tui.worker.generate import Sampling, generate, prompt_ids, sample_groups  # noqa: E402
 
 CHATS = [
@@ -99,3 +100,16 @@ def test_the_nucleus_is_exact_also_beyond_the_first_candidates(width: int, monke
     drawn = {int(g._draw(logits, Sampling(1, 0.8, 1), None)) for _ in range(3000)}
     assert drawn <= inside
     assert len(drawn) > 0.8 * len(inside)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_model_gone_wrong_is_named_instead_of_sampled(tiny_model: Path, temperature: float) -> None:
+    tokenizer = models.load_tokenizer(str(tiny_model), False)
+    model = models.load_base(str(tiny_model), models.Device("cpu", torch.float32, "test"), False)
+    models.settle_tokens(model, tokenizer, "tiny")
+    model.model.norm.weight.data[0] = float("nan")
+    with pytest.raises(Diverged) as caught:
+        generate(model, prompt_ids(tokenizer, CHATS), 2, Sampling(temperature, 1, 4), pad=tokenizer.pad_token_id)
+    line, known = explain(caught.value)
+    assert known
+    assert "lower learning_rate" in line
