@@ -5,6 +5,7 @@ Not here: comparing it with transformers (`parity.py`). llama.cpp is loaded insi
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,6 +43,14 @@ class Reply:
         return self.tokens / self.seconds if self.seconds else 0.0
 
 
+def free_cores() -> int:
+    """Cores that nothing else uses, at least 1. llama.cpp's threads wait for each other in a spin: beside a training
+    run more of them is slower, many times.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return max(1, min(cores, round(cores - os.getloadavg()[0])))
+
+
 class Chat:
     """A GGUF in memory."""
 
@@ -49,7 +58,7 @@ class Chat:
         """
         Args:
             num_ctx: context in tokens.
-            threads: 0 = llama.cpp's choice.
+            threads: 0 = the cores that are free now.
             logits: keep the scores of every position (for `scores`).
 
         Raises:
@@ -60,9 +69,10 @@ class Chat:
             import llama_cpp
         except ImportError:
             raise BadInput(install_line("llama_cpp")) from None
+        threads = threads or free_cores()
         try:
             self._model: Any = llama_cpp.Llama(
-                str(path), n_ctx=num_ctx, n_threads=threads or None, n_threads_batch=threads or None, n_gpu_layers=-1,
+                str(path), n_ctx=num_ctx, n_threads=threads, n_threads_batch=threads, n_gpu_layers=-1,
                 logits_all=logits, verbose=False, seed=0,
             )  # fmt: skip
         except (ValueError, AssertionError) as error:  # a damaged file, or no memory for the context
@@ -122,7 +132,9 @@ class Chat:
 
     def scores(self, tokens: Sequence[int]) -> npt.NDArray[np.float32]:
         """Logits after every token of `tokens`; shape (len(tokens), vocabulary). Needs `logits=True`."""
-        self._model.reset()
-        self._model.eval(list(tokens))
+        tokens = list(tokens)
+        known = self._model.longest_token_prefix(list(self._model.eval_tokens), tokens)
+        self._model.n_tokens = min(known, len(tokens) - 1)  # the rest is evaluated anew from there
+        self._model.eval(tokens[self._model.n_tokens :])
         scores: npt.NDArray[np.float32] = self._model.scores[: len(tokens)].copy()
         return scores

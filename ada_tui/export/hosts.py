@@ -69,4 +69,3 @@ def by_windows(host: str, powershell: str = "powershell.exe") -> str:
         return str(ipaddress.ip_address(said))
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return ""
-

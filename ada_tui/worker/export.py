@@ -42,7 +42,7 @@ ASKED = (GREETING, "Who are you?", "What's the capital of Norway?", "What's the 
 FORMAT = 1
 """Part of every key: rises when a stage makes something else of the same input."""
 
-REPLY_TOKENS = 96
+REPLY_TOKENS = 64
 PROGRESS_EVERY = 0.25
 """Seconds between two progress events of a stage."""
 
