@@ -240,7 +240,7 @@ DEMO_PROFILE: dict[str, dict[str, Any]] = {
     "sft": {"epochs": 2.0, "rows_per_step": 8, "learning_rate": 1e-3, "max_length": 512},
     "grpo": {
         "steps": 16, "group": 8, "prompts_per_step": 4, "max_completion": 64,
-        "learning_rate": 1e-4, "beta": 0.02, "save_every": 8,
+        "learning_rate": 3e-4, "beta": 0.02, "save_every": 8,
     },
     "evaluate": {"samples": 4, "max_completion": 64, "probes": False},
 }  # fmt: skip

@@ -7,7 +7,6 @@ import errno
 from ada_tui.errors import BadInput
 
 
-
 class Diverged(ArithmeticError):
     """The model's output is no longer a number (NaN or infinite)."""
 

@@ -169,7 +169,7 @@ def _positions(mask: torch.Tensor) -> torch.Tensor:
 
 
 def _draw(logits: torch.Tensor, sampling: Sampling, generator: torch.Generator | None) -> torch.Tensor:
-    """One token per row of `logits` (B, V). Raises Diverged: on CUDA, sampling from NaN would end the process instead."""
+    """One token per row of `logits` (B, V). Raises Diverged: sampling from NaN would end a CUDA process."""
     if not bool(torch.isfinite(logits.amax(dim=-1)).all()):
         raise Diverged("while sampling")
     if sampling.temperature == 0:

@@ -63,7 +63,6 @@ class TrlBackend:
         }
 
 
-
 def _quantised(settings: dict[str, Any], device: models.Device) -> dict[str, Any]:
     """Keyword arguments for 4-bit base weights, {} for 16 bits. Raises BadInput."""
     if settings.get("bits", 16) != 4:
