@@ -55,6 +55,7 @@ PLACES = {
     "export": "Export",
     "detail": "One completion, large",
     "runs": "The list of runs",
+    "fitted": "Weights from picks",
     "confirm": "Questions",
 }
 """Where keys work, in the order of the help page."""
@@ -77,6 +78,9 @@ ACTIONS = (
     Action("review.sample", "s", "sample", "Type a prompt and sample a group for it now"),
     Action("review.weights", "w", "weights", "Go to the weights; again: the next weight"),
     Action("review.cards", "c", "cards", "Go to the completions"),
+    Action("review.fit", "f", "learn", "Find the weights that agree best with your picks"),
+    Action("review.undo", "u", "undo", "Take back the last change of the weights or lists", footer=False),
+    Action("review.redo", "U", "redo", "Make it again", "U", footer=False),
     Action("review.reset", "z", "reset all", "Put every weight back to what the run uses", footer=False),
     Action("review.keep", "k", "keep", "Save these weights as the workspace's own (data/rewards)", footer=False),
     Action("prompts.up", "up", "up", "One prompt up", footer=False),
@@ -91,6 +95,17 @@ ACTIONS = (
     Action("cards.up", "up", "up", "One completion up", footer=False),
     Action("cards.down", "down", "down", "One completion down", footer=False),
     Action("cards.detail", "enter", "large", "Show this completion large, with every reason"),
+    Action(
+        "cards.pick",
+        DIGITS,
+        "best",
+        "This completion is the best one (its number); again: take it back",
+        "1-9",
+        argument=True,
+    ),
+    Action("cards.reject", "x", "reject", "The focused completion is unusable, or the worst"),
+    Action("cards.tie", "t", "tie", "None of them is better than the others", footer=False),
+    Action("cards.comment", "i", "comment", "Say why, in your own words", footer=False),
     Action("cards.copy", "y", "copy", "Copy this completion to the clipboard (OSC 52)", footer=False),
     Action("weights.up", "up", "", "The weight above", footer=False),
     Action("weights.down", "down", "", "The weight below", footer=False),
@@ -117,6 +132,8 @@ ACTIONS = (
     Action("runs.down", "down", "", "One run down", footer=False),
     Action("runs.choose", "enter", "open", "Open this run"),
     Action("runs.close", "escape,q,o", "back", "Back without opening a run", "esc"),
+    Action("fitted.apply", "enter", "take them", "Use the fitted weights"),
+    Action("fitted.close", "escape,q", "back", "Leave the weights as they are", "esc"),
     Action("confirm.close", "escape", "back", "Change nothing", "esc"),
 )
 
@@ -154,7 +171,8 @@ def by_binding(binding_id: str) -> Action | None:
 
 _SIGNS = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "escape": "esc", "pageup": "pgup", "pagedown": "pgdn",
-    "question_mark": "?", "colon": ":", "comma": ",", "full_stop": ".", "equals_sign": "=", "minus": "-", "plus": "+",
+    "question_mark": "?", "slash": "/", "colon": ":", "comma": ",", "full_stop": ".", "equals_sign": "=", "minus": "-",
+    "plus": "+",
 }  # fmt: skip
 
 

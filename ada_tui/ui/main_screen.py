@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,6 +20,7 @@ from textual.widgets import ContentSwitcher, Footer
 from ada_tui import jobs
 from ada_tui.errors import BadInput, JobFailed
 from ada_tui.jobs import JobDir
+from ada_tui.picks import Fit, fit
 from ada_tui.settings import Settings
 from ada_tui.ui import actions
 from ada_tui.ui.background import tell
@@ -32,6 +34,10 @@ from ada_tui.ui.widgets.status_line import StatusLine
 from ada_tui.ui.widgets.top_bar import TopBar
 from ada_tui.workspace import Workspace
 from rewards.config import ConfigError, RewardConfig
+
+T = TypeVar("T")
+GREETING = "Morning"
+"""What is sampled when nothing is typed: the prompt Ada is known to over-help on."""
 
 SAMPLES = 8
 """Completions of a group that is sampled for a typed prompt."""
@@ -192,7 +198,7 @@ class MainScreen(Screen[None]):
 
     # -- work in the background
 
-    def in_background(self, words: str, work: Callable[[], JobDir | None], then: Callable[[JobDir], None]) -> None:
+    def in_background(self, words: str, work: Callable[[], T], then: Callable[[T], None]) -> None:
         """Do `work` in a thread, then `then` here; errors become messages. One thing at a time."""
         if self._busy:
             self.notify(f"One moment: {self._busy}.", severity="warning", markup=False)
@@ -202,20 +208,17 @@ class MainScreen(Screen[None]):
 
         def run() -> None:
             try:
-                job = work()
+                result = work()
             except (BadInput, JobFailed, OSError) as error:
-                tell(self.app, self._finished, None, error, then)
+                tell(self.app, self._finished, partial(self.complain, error))
             else:
-                tell(self.app, self._finished, job, None, then)
+                tell(self.app, self._finished, partial(then, result))
 
         threading.Thread(target=run, name=words, daemon=True).start()
 
-    def _finished(self, job: JobDir | None, error: Exception | None, then: Callable[[JobDir], None]) -> None:
+    def _finished(self, then: Callable[[], None]) -> None:
         self._busy = ""
-        if error is not None:
-            self.complain(error)
-        elif job is not None:
-            then(job)
+        then()
         self._repaint_bars()
 
     # -- pages
@@ -275,15 +278,16 @@ class MainScreen(Screen[None]):
 
     @on(ReviewPane.SampleWanted)
     def _ask_prompt(self) -> None:
-        from ada_tui.ui.dialogs.ask_prompt import AskPrompt
+        from ada_tui.ui.dialogs.ask_text import AskText
 
         def asked(prompt: str | None) -> None:
-            if prompt:
-                self._sample(prompt)
+            if prompt is not None:
+                self._sample(prompt or GREETING)
 
         live = self.main is not None and self.main.live and self.main.job.kind == "grpo"
         who = f"{self.main.id}, between two steps" if live and self.main else self._speaker()
-        self.app.push_screen(AskPrompt(who), asked)
+        question = f"{SAMPLES} replies by {who}. What does the person say?"
+        self.app.push_screen(AskText("Sample now", question, example=GREETING), asked)
 
     def _speaker(self) -> str:
         """Who answers a typed prompt: the open run's newest adapter, or what the run started from."""
@@ -330,6 +334,28 @@ class MainScreen(Screen[None]):
         from ada_tui.ui.dialogs.large import Large
 
         self.app.push_screen(Large(message.view, message.card, message.prompt))
+
+    @on(ReviewPane.FitWanted)
+    def _fit(self, message: ReviewPane.FitWanted) -> None:
+        from ada_tui.ui.dialogs.fitted import Fitted
+
+        def work() -> Fit | None:
+            return fit(message.judged, message.config)
+
+        def show(found: Fit | None) -> None:
+            def answered(wanted: bool | None) -> None:
+                if wanted and found is not None:
+                    config = message.config
+                    for name, value in found.weights.items():
+                        config = config.with_weight(name, value)
+                    self.review.turn(config)
+
+            if found is None:
+                self.notify("These picks say nothing that a rule could learn from.", severity="warning")
+            else:
+                self.app.push_screen(Fitted(found, message.config, message.prompts), answered)
+
+        self.in_background("learning from your picks", work, show)
 
     # -- training
 

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from textual.message import Message
 
-from ada_tui import launch, protocol
+from ada_tui import launch, picks, protocol
 from ada_tui.jobs import STALE_AFTER, JobDir, Tail
+from ada_tui.picks import Pick
 from ada_tui.protocol import Control, Event, Group, Job, NotARecord, Probe
 from ada_tui.store import GroupEntry, RunStore, index_group
 from rewards.config import ConfigError, RewardConfig
@@ -86,6 +87,8 @@ class Session:
         self.control = _readable_control(job)
         self.notice = ""
         """Why the last control record could not be written."""
+        self.picks: dict[str, Pick] = picks.read(job)
+        """The person's verdicts by group id."""
         self._post = post
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -144,6 +147,10 @@ class Session:
         with (self.dir.path / "groups.jsonl").open("rb") as file:
             file.seek(entry.offset)
             return protocol.decode_group(file.readline())
+
+    def pick(self, pick: Pick) -> None:
+        """Save a verdict, at once and for good. Raises OSError."""
+        self.picks[pick.group] = picks.append(self.dir, pick)
 
     # -- what is wanted
 

@@ -6,6 +6,7 @@ The page shows and asks; jobs are started by the main screen.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -15,10 +16,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
+from ada_tui.picks import NONE, Judged, Pick
 from ada_tui.protocol import Group, NotARecord
 from ada_tui.ranking import Ranking, Summary
 from ada_tui.store import GroupEntry
 from ada_tui.ui import actions
+from ada_tui.ui.dialogs.ask_text import AskText
 from ada_tui.ui.session import Session
 from ada_tui.ui.widgets.card import CardView
 from ada_tui.ui.widgets.cards import Cards
@@ -31,6 +34,9 @@ from rewards import combine
 from rewards.card import score
 from rewards.config import RewardConfig
 from rewards.types import Card, Row
+
+UNDO = 500
+"""Changes of the weights that can be taken back."""
 
 SCORED = 256
 """Cards with spans that are kept."""
@@ -51,6 +57,15 @@ class ReviewPane(Vertical):
             super().__init__()
             self.config = config
 
+    class FitWanted(Message):
+        """The person wants weights learned from these picks."""
+
+        def __init__(self, judged: list[Judged], config: RewardConfig, prompts: dict[str, str]) -> None:
+            super().__init__()
+            self.judged = judged
+            self.config = config
+            self.prompts = prompts
+
     class LargeWanted(Message):
         """The person wants one completion large."""
 
@@ -70,11 +85,13 @@ class ReviewPane(Vertical):
         self._cards: dict[tuple[GroupEntry, int], Card] = {}
         self._sweep: Iterator[Summary] | None = None
         self._sweep_again = False
+        self._past: list[RewardConfig] = []
+        self._future: list[RewardConfig] = []
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(id="side"):
-                yield PromptList(lambda: self.ranking, id="prompts")
+                yield PromptList(lambda: self.ranking, self.pick_of, id="prompts")
                 yield WeightsPanel(id="weights")
             with Vertical(id="stage"):
                 with Vertical(id="group"):
@@ -89,6 +106,7 @@ class ReviewPane(Vertical):
     def rank_by(self, config: RewardConfig) -> None:
         """Rank by `config`, which is also what edits are compared with."""
         self.ranking = Ranking(config, config)
+        self._past, self._future = [], []
         self._cards.clear()
         self.query_one("#weights", WeightsPanel).show(config, config)
         self._show_entries()
@@ -111,6 +129,11 @@ class ReviewPane(Vertical):
     def home(self, entry: GroupEntry) -> Session | None:
         """The session that `entry` comes from."""
         return next((s for s in self.sessions if s.store.group(entry.id) is entry), None)
+
+    def pick_of(self, entry: GroupEntry) -> Pick | None:
+        """The person's verdict on a group."""
+        home = self.home(entry)
+        return home.picks.get(entry.id) if home is not None else None
 
     def attach(self, session: Session) -> None:
         """Another run is the open one. What was sampled by hand stays."""
@@ -214,14 +237,14 @@ class ReviewPane(Vertical):
         config = self.ranking.config
         names = tuple(name for name in combine.reward_names(config) if any(name in raw.rewards for raw in entry.raws))
         muted = frozenset(name for name in names if not config.weights.get(name))
-        last = max(ranked.places, default=0)
+        last, pick = max(ranked.places, default=0), home.picks.get(entry.id)
         views = [
             CardView(
                 index=index, position=position, best=not ranked.dead and ranked.places[index] == 1,
                 worst=not ranked.dead and ranked.places[index] == last, total=ranked.totals[index], moved=moved[index],
                 advantage=advantages[index], over_batch=over_batch, raw=entry.raws[index], names=names, muted=muted,
                 text=group.completions[index].text, words=entry.words[index], tokens=entry.tokens[index],
-                truncated=entry.truncated[index],
+                truncated=entry.truncated[index], verdict=_verdict(pick, index),
             )
             for position, index in enumerate(ranked.order, 1)
         ]  # fmt: skip
@@ -261,7 +284,12 @@ class ReviewPane(Vertical):
         self.turn(message.config)
 
     def turn(self, config: RewardConfig) -> None:
-        """Rank everything under `config`, and ask a live run to train with it."""
+        """Rank everything under `config`, and ask a live run to train with it; undo brings back what was."""
+        self._past = [*self._past[1 - UNDO :], self.ranking.config]
+        self._future = []
+        self._apply(config)
+
+    def _apply(self, config: RewardConfig) -> None:
         self._use(config)
         self.query_one("#weights", WeightsPanel).show(config, self.ranking.reference)
         self._rerank()
@@ -324,6 +352,72 @@ class ReviewPane(Vertical):
     def action_reset(self) -> None:
         self.turn(self.ranking.reference)
 
+    def action_undo(self) -> None:
+        if not self._past:
+            self.notify("Nothing to undo.", timeout=2)
+            return
+        self._future.append(self.ranking.config)
+        self._apply(self._past.pop())
+
+    def action_redo(self) -> None:
+        if not self._future:
+            self.notify("Nothing to redo.", timeout=2)
+            return
+        self._past.append(self.ranking.config)
+        self._apply(self._future.pop())
+
+    def action_fit(self) -> None:
+        judged, prompts = [], {}
+        for session in self.sessions:
+            for group_id, pick in session.picks.items():
+                entry = session.store.group(group_id)
+                if entry is not None and pick.decided:
+                    judged.append(Judged(pick, entry.raws))
+                    prompts[group_id] = entry.prompt
+        if judged:
+            self.post_message(self.FitWanted(judged, self.ranking.config, prompts))
+        else:
+            self.notify("Pick some best completions first: c, then its number.", severity="warning")
+
+    @on(Cards.Judged)
+    def _judged(self, message: Cards.Judged) -> None:
+        entry, view = self._entry, message.view
+        home = self.home(entry) if entry is not None else None
+        if entry is None or home is None:
+            return
+        old = home.picks.get(entry.id) or Pick(entry.id, row_id=entry.row_id)
+        old = dataclasses.replace(old, who="", time=0.0)
+        match message.verdict:
+            case "best":
+                chosen = NONE if old.chosen == view.index else view.index
+                new = dataclasses.replace(old, chosen=chosen, tie=False)
+            case "reject":
+                new = dataclasses.replace(old, rejected=None if old.rejected == view.index else view.index, tie=False)
+            case "tie":
+                new = dataclasses.replace(old, chosen=NONE, rejected=None, tie=not old.tie)
+            case _:
+                self._ask_comment(home, old)
+                return
+        if new.chosen == new.rejected != NONE:
+            new = dataclasses.replace(new, **{"rejected": None} if message.verdict == "best" else {"chosen": NONE})
+        self._save_pick(home, new)
+
+    def _ask_comment(self, home: Session, pick: Pick) -> None:
+        def said(words: str | None) -> None:
+            if words is not None:
+                self._save_pick(home, dataclasses.replace(pick, comment=words))
+
+        self.app.push_screen(AskText("Comment", "What makes the difference here?", value=pick.comment), said)
+
+    def _save_pick(self, home: Session, pick: Pick) -> None:
+        try:
+            home.pick(pick)
+        except OSError as error:
+            self.notify(f"The pick could not be saved: {error.strerror}", severity="error")
+            return
+        self.query_one("#prompts", PromptList).refresh()
+        self._show_cards(keep=True)
+
     def action_keep(self) -> None:
         self.post_message(self.KeepWanted(self.ranking.config))
 
@@ -336,3 +430,10 @@ class ReviewPane(Vertical):
         card = self._card(message.view)
         if card is not None and self._group is not None:
             self.post_message(self.LargeWanted(message.view, card, self._group.prompt))
+
+
+def _verdict(pick: Pick | None, index: int) -> str:
+    """The sign of the person's verdict on one completion."""
+    if pick is None:
+        return ""
+    return "★" if pick.chosen == index else "✗" if pick.rejected == index else ""

@@ -43,6 +43,8 @@ class CardView:
     words: int
     tokens: int
     truncated: bool
+    verdict: str = ""
+    """"★" the person's pick, "✗" rejected."""
     spans: tuple[Span, ...] = ()
     """Matched places; only the focused card has them."""
 
@@ -101,6 +103,8 @@ def _heading(view: CardView, base: Style, width: int, colours: Palette, *, colum
             line.add(column(score), colours.muted if score is None or name in view.muted else _tone(score, colours))
         line.add(f" {view.words} words", colours.muted)
     right = [("⊘ gated", colours.bad)] if view.raw.gated else []
+    if view.verdict:
+        right.append((f" {view.verdict}", colours.accent if view.verdict == "★" else colours.bad))
     if view.truncated:
         right.append((" ✂", colours.bad))
     return line.right(width, *right)

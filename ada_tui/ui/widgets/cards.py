@@ -50,6 +50,14 @@ class Cards(ScrollView, can_focus=True):
             super().__init__()
             self.view = view
 
+    class Judged(Message):
+        """The person said something about a completion: `verdict` is best, reject, tie or comment."""
+
+        def __init__(self, view: CardView, verdict: str) -> None:
+            super().__init__()
+            self.view = view
+            self.verdict = verdict
+
     class Opened(Message):
         """The focused completion is wanted large."""
 
@@ -218,6 +226,25 @@ class Cards(ScrollView, can_focus=True):
     def action_detail(self) -> None:
         if self.focused_view is not None:
             self.post_message(self.Opened(self.focused_view))
+
+    def action_pick(self, digit: str) -> None:
+        position = int(digit) - 1
+        if position < len(self._views):
+            self.at = position
+            self.post_message(self.Judged(self._views[position], "best"))
+
+    def action_reject(self) -> None:
+        self._judge("reject")
+
+    def action_tie(self) -> None:
+        self._judge("tie")
+
+    def action_comment(self) -> None:
+        self._judge("comment")
+
+    def _judge(self, verdict: str) -> None:
+        if self.focused_view is not None:
+            self.post_message(self.Judged(self.focused_view, verdict))
 
     def action_copy(self) -> None:
         if self.focused_view is not None:

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 from textual.strip import Strip
 
+from ada_tui.picks import Pick
 from ada_tui.ranking import Ranking
 from ada_tui.store import GroupEntry
 from ada_tui.ui import actions
@@ -20,13 +21,16 @@ SOURCES = {"train": "·", "sample": "s", "probe": "s", "eval": "e"}
 
 
 class PromptList(Rows):
-    """Row: cursor, source, prompt, mean total, a mark (◆ another winner, = flat: all totals equal)."""
+    """Row: cursor, source (★ picked, ≈ a tie), prompt, mean total, ◆ another winner or = flat (all totals equal)."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings("prompts")]
 
-    def __init__(self, ranking: Callable[[], Ranking | None], *, id: str) -> None:
+    def __init__(
+        self, ranking: Callable[[], Ranking | None], pick_of: Callable[[GroupEntry], Pick | None], *, id: str
+    ) -> None:
         super().__init__(id=id)
         self._ranking = ranking
+        self._pick_of = pick_of
         self._entries: list[GroupEntry] = []
 
     @property
@@ -62,7 +66,11 @@ class PromptList(Rows):
         base = (colours.lifted if at_cursor else colours.paper) + colours.ink
         line = Line(base)
         line.add("▌" if at_cursor else " ", colours.accent if self.has_focus else colours.muted)
-        line.add(SOURCES.get(entry.source, "·") + " ", colours.muted)
+        pick = self._pick_of(entry)
+        if pick is not None and (pick.decided or pick.tie):
+            line.add("★ " if pick.decided else "≈ ", colours.accent)
+        else:
+            line.add(SOURCES.get(entry.source, "·") + " ", colours.muted)
         room = max(4, width - 11)
         if ranking is None or not entry.raws:
             return line.add(one_line(entry.prompt, room), colours.muted).strip(width)
