@@ -88,12 +88,14 @@ def plan(
     names: Iterable[str],
     *,
     seeds: int = 1,
+    seeded: Iterable[str] = tuple(ARMS),
     checkpoints: bool = False,
 ) -> Comparison:
-    """What it takes to compare the arms `names` of `run`.
+    """What it takes to compare the arms `names` of `run`, which may still be running.
 
     Args:
         seeds: train every trained arm but sft from so many seeds; the first is the run's own.
+        seeded: only these arms from several seeds.
         checkpoints: also measure every saved step of the run.
 
     Raises:
@@ -103,9 +105,12 @@ def plan(
     if unknown := sorted(set(names) - set(ARMS)):
         raise BadInput(f"--arms: unknown arm {unknown[0]!r}; known are {', '.join(ARMS)}")
     offered = _there(workspace, run)
-    if missing := [name for name in chosen if name not in offered and name in (*USUAL, *_needing_sft(offered))]:
+    kind = run.job().kind
+    if missing := [n for n in chosen if n not in offered and n != kind and n in (*USUAL, *_needing_sft(offered))]:
         raise BadInput(f"--arms: {missing[0]!r} is not to be had from {run.id}: {_why_not(missing[0])}")
     comparison = Comparison(workspace, _like(settings, run), run, [])
+    if kind in chosen and kind not in offered:
+        comparison.tasks.append(Task(kind, lambda: run))
     for name in chosen:
         comparison.names.append(name)
         if name.startswith("bon"):
@@ -113,9 +118,9 @@ def plan(
             comparison.best_of[name] = int(name.removeprefix("bon"))
         elif name in offered:
             comparison.policies[name] = offered[name]
-        else:
+        elif name != kind:
             _add(comparison, name, offered["sft"])
-        if name not in ("base", "sft") and not name.startswith("bon"):
+        if name in set(seeded) - {"base", "sft"} and not name.startswith("bon"):
             for seed in range(1, seeds):
                 further = f"{name}#{run.job().seed + seed}"
                 comparison.names.append(further)
@@ -177,7 +182,8 @@ def _there(workspace: Workspace, run: JobDir) -> dict[str, Policy]:
     if spec.kind == "sft":
         offered["sft"] = runs.policy(workspace, run.id)
     elif spec.kind in ("grpo", "dpo"):
-        offered[spec.kind] = runs.policy(workspace, run.id)
+        if launch.status(run).name not in ("running", "paused"):
+            offered[spec.kind] = runs.policy(workspace, run.id)
         if adapter := spec.model.get("adapter"):
             offered["sft"] = runs.policy(workspace, str(workspace.root / str(adapter)))
     return offered
@@ -236,7 +242,8 @@ def _add(comparison: Comparison, name: str, sft: Policy) -> None:
             Task(name, lambda: _start_from_candidates(comparison, settings, arm, sft), "candidates")
         )
     elif base == "sft_long":
-        comparison.tasks.append(Task(name, lambda: _start_long(comparison, settings, arm, sft)))
+        after = next((task.name for task in comparison.tasks if task.name == run.job().kind), "")
+        comparison.tasks.append(Task(name, lambda: _start_long(comparison, settings, arm, sft), after))
     else:
         shuffled = base == "shuffled"
         grpo = settings.grpo.model_copy(update={"shuffle_rewards": shuffled})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ada_tui.evaluate.evaluation import Evaluation, Example
@@ -15,8 +16,9 @@ def markdown(evaluation: Evaluation) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """A markdown table: first column left, the rest right."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    """A markdown table: columns of figures to the right, text to the left."""
+    figures = [all(re.match(r"[-+]?\d|-$", row[i]) for row in rows) for i in range(len(header))]
+    lines = [header, ["---:" if right else "---" for right in figures], *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
 
 
