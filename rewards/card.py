@@ -10,6 +10,7 @@ import math
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from rewards.combine import batch_advantages, total
 from rewards.config import RewardConfig
@@ -53,7 +54,8 @@ class GroupScore:
 
 
 def score(
-    prompt: str, completion: str, row: Row, config: RewardConfig, *, history: Sequence[str] = (), truncated: bool = False,
+    prompt: str, completion: str, row: Row, config: RewardConfig, *, history: Sequence[str] = (),
+    truncated: bool = False,
     own: Mapping[str, Reward] | None = None,
 ) -> Card:  # fmt: skip
     """The card of one completion.
@@ -63,7 +65,7 @@ def score(
         completion: the reply, as generated.
         row: what is known about the prompt.
         config: weights and phrase lists.
-        history: earlier turns, oldest first; a name they mention is no new detail.
+        history: earlier turns, oldest first: what they mention is part of the topic and no new detail.
         truncated: the reply was cut off by the token limit.
         own: the person's own rewards by name (`rewards.own`).
 
@@ -87,6 +89,8 @@ def score_group(
     faults: list[Fault] = []
     columns: dict[str, list[Result]] = {}
     for name, reward in {**BUILT_IN, **(own or {})}.items():
+        if name == "uncertainty" and history:
+            reward = partial(uncertainty, history=history)
         if name not in dropped:
             columns[name] = _column(name, reward, prompt, completions, row, config, flags, faults)
         else:
@@ -96,7 +100,7 @@ def score_group(
     cards = []
     for i, completion in enumerate(completions):
         g: Guarded = guards[i]
-        weight = substance(prompt, completion, row, config)
+        weight = substance(prompt, completion, row, config, history=history)
         results = {name: column[i] for name, column in columns.items()}
         raw = RawScores({n: r.score for n, r in results.items()}, g.value, g.gated, weight.score, kind, bool(row.gold))
         results |= {"guard": g.result, "substance": weight}
@@ -121,9 +125,9 @@ def _column(
             faults.append(Fault(name, f"{type(error).__name__}: {error}", i, traceback.format_exc(limit=8)))
             return [_missing(f"the reward {name!r} failed ({type(error).__name__}: {error})")] * len(completions)
     if len({result.score is None for result in column}) > 1:
-        error = "gives None for some completions of a group and a score for others; None must depend on the row only"
-        faults.append(Fault(name, error))
-        return [_missing(f"the reward {name!r} {error}")] * len(completions)
+        what = "gives None for some completions of a group and a score for others; None must depend on the row only"
+        faults.append(Fault(name, what))
+        return [_missing(f"the reward {name!r} {what}")] * len(completions)
     return column
 
 
@@ -131,13 +135,17 @@ def checked(value: object) -> Result:
     """What a reward returned, as a Result with a finite score of 0..1 (a bare number will do).
 
     Raises:
-        ValueError, TypeError: it is none.
+        ValueError: it is none.
     """
-    result = value if isinstance(value, Result) else Result(value)  # type: ignore[arg-type]
-    if result.score is None:
-        return result
-    if isinstance(result.score, str) or not math.isfinite(result.score):
-        raise ValueError(f"returned {result.score!r}, which is no finite number")
-    if not 0 <= result.score <= 1:
-        raise ValueError(f"returned {result.score!r}, which is not in 0..1")
-    return Result(quantise(float(result.score)), result.spans, result.why)
+    result = value if isinstance(value, Result) else None
+    number: object = result.score if result is not None else value
+    if number is None:
+        return result or Result(None)
+    if isinstance(number, str | bytes) or not hasattr(number, "__float__"):
+        raise ValueError(f"returned {number!r}, which is no number")
+    score = float(number)
+    if not math.isfinite(score):
+        raise ValueError(f"returned {number!r}, which is no finite number")
+    if not 0 <= score <= 1:
+        raise ValueError(f"returned {number!r}, which is not in 0..1")
+    return Result(quantise(score), result.spans if result else (), result.why if result else ())

@@ -1,7 +1,8 @@
 """From raw scores to what trains: totals, group advantages, shares, effective pull.
 
 It mirrors the arithmetic of TRL 1.15's GRPOTrainer (sample standard deviation, 1e-4 in the denominator, missing values
-ignored) without torch, so that every screen shows what the trainer will do. No text is read here. Anybody may import it.
+ignored) without torch,
+so that every screen shows what the trainer will do. No text is read here. Anybody may import it.
 """
 
 from __future__ import annotations
@@ -148,7 +149,8 @@ Columns = Sequence[Sequence[float | None]]
 
 
 def advantages_gdpo(groups: Sequence[Columns], weights: Sequence[float]) -> list[list[float]]:
-    """Advantages of one generation batch under `normalize_then_sum`: every column is normalised within its group first."""
+    """Advantages of one generation batch under `normalize_then_sum`: every column is normalised within its group
+    first."""
     sums: list[list[float | None]] = []
     for group in groups:
         columns = list(zip(*group, strict=True))
@@ -201,7 +203,7 @@ def effective_pull(group: Sequence[RawScores], config: RewardConfig) -> dict[str
 
     A reward on which all completions agree pulls with 0, whatever its weight.
     """
-    names = [name for name in reward_names(config)]
+    names = list(reward_names(config))
     parts: dict[str, list[float | None]] = {name: [] for name in names}
     for raw in group:
         pairs = dict(weights_for(config, raw.kind, raw.has_gold))

@@ -101,7 +101,8 @@ def _compile(
 
 @dataclass(frozen=True, eq=True)
 class RewardConfig:
-    """Weights, focus, parameters and phrase lists. Change it with `with_weight`, `with_fillers` or `dataclasses.replace`.
+    """Weights, focus, parameters and phrase lists. Change it with `with_weight`, `with_fillers` or
+    `dataclasses.replace`.
 
     >>> RewardConfig(weights={"length": 1.0}).with_weight("length", 2).weights["length"]
     2.0

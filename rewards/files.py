@@ -107,7 +107,8 @@ def config_from_toml(base: RewardConfig, data: Mapping[str, Any], text: str, nam
         focus = {kind: {n: _number(m, n) for n, m in table.items()} for kind, table in data.get("focus", {}).items()}
         return replace(
             base, weights={**base.weights, **weights}, focus={**base.focus, **focus}, parameters=parameters,
-            aggregation=data.get("aggregation", base.aggregation), scale_rewards=data.get("scale_rewards", base.scale_rewards),
+            aggregation=data.get("aggregation", base.aggregation), scale_rewards=data.get("scale_rewards",
+            base.scale_rewards),
             fuzzy=bool(data.get("fuzzy", base.fuzzy)),
         )  # fmt: skip
     except ConfigError as error:
@@ -163,7 +164,8 @@ def parse_filler(line: str, where: str = "line") -> FillerEntry | None:
     match = _LINE.match(line[: note.start()] if note else line)
     if not match:
         raise ConfigError(
-            f"{where}: has too few columns; write WEIGHT POSITION CATEGORY PHRASE, e.g. 1.00 open flattery great question"
+            f"{where}: has too few columns; write WEIGHT POSITION CATEGORY PHRASE, "
+            "e.g. 1.00 open flattery great question"
         )
     try:
         weight = float(match["weight"])
@@ -280,7 +282,7 @@ def _replace(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

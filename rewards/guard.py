@@ -21,7 +21,8 @@ from rewards.uncertainty import contains_answer, stance
 from rewards.unsolicited import list_items
 
 _TEMPLATE = re.compile(
-    r"<\|[\w /]{1,40}\|>|<\|?(?:im_start|im_end|endoftext|eot_id|bos|eos|pad|start_of_turn|end_of_turn)\|?>|\[/?INST\]|<</?SYS>>|</?s>"
+    r"<\|[\w /]{1,40}\|>|<\|?(?:im_start|im_end|endoftext|eot_id|bos|eos|pad|start_of_turn|end_of_turn)\|?>"
+    r"|\[/?INST\]|<</?SYS>>|</?s>"
 )
 _ROLE = re.compile(r"^[ \t*]{0,6}(?:user|human|assistant|system|ada|you|me)[ *]{0,4}:", re.MULTILINE | re.IGNORECASE)
 _EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2190-\u21ff\u23e9-\u23fa]")
@@ -113,7 +114,7 @@ def _soft(
     words, n = v.words, len(v.words)
     kind, _ = decide(prompt, row, config)
     share = repetition(words)
-    if n >= 8 and 0.25 < share:
+    if n >= 8 and share > 0.25:
         f.soft(0.3, "repetition", f"{share:.0%} of the three-word runs are repeated")
     elif twice := _said_twice(v):
         f.soft(0.3, "repetition", "says a sentence twice", twice)
@@ -130,9 +131,9 @@ def _soft(
     penalty = config.number("lower_case_penalty", 0.2)
     if penalty and n >= 3 and not any(c.isupper() for c in v.raw) and _begins_low(v):
         f.soft(penalty, "lower case", "all in lower case")
-    if roles := [m.span() for m in _ROLE.finditer(v.raw) if v.prose[m.start() : m.end()].strip()]:
-        if len(roles) >= 2 or v.prose[: roles[0][0]].strip():
-            f.soft(0.5, "roles", "plays both roles", *roles)
+    roles = [m.span() for m in _ROLE.finditer(v.raw) if v.prose[m.start() : m.end()].strip()]
+    if len(roles) >= 2 or (roles and v.prose[: roles[0][0]].strip()):
+        f.soft(0.5, "roles", "plays both roles", *roles)
     code = is_code_reply(prompt, completion, row, config)
     if n <= 2 and not code and kind not in SOCIAL_KINDS and kind != "factual":
         f.soft(0.5, "too short", "two words or fewer")
@@ -253,7 +254,8 @@ def _slang(v: View, config: RewardConfig) -> list[tuple[int, int]]:
 
 
 def _non_latin(prose: str, raw: str) -> float:
-    """Share of the letters outside code that belong to no Latin alphabet (a look-alike inside a Latin word is no other language)."""
+    """Share of the letters outside code that belong to no Latin alphabet (a look-alike inside a Latin word is no
+    other language)."""
     if raw.isascii():
         return 0.0
     letters = other = 0

@@ -87,7 +87,8 @@ def _social(v: View, config: RewardConfig) -> str | None:
 
 
 def unanswerable_score(prompt: str, config: RewardConfig) -> float:
-    """How much a question looks as if nobody could answer it: the sum of its cues; 1 and more counts as unanswerable."""
+    """How much a question looks as if nobody could answer it: the sum of its cues; 1 and more counts as
+    unanswerable."""
     return config.lexicon("unanswerable").weight(view(prompt))
 
 

@@ -1,4 +1,5 @@
-"""Rewards of the person's own: Python files in a folder, one function each, weighted and trained like the built-in ones.
+"""Rewards of the person's own: Python files in a folder, one function each, weighted and trained like the built-in
+ones.
 
 Nothing is looked for unless the caller names the folder: a foreign folder must never run code. A file that cannot be
 used is reported with its name, the others go on. `rewards` and the worker import it.

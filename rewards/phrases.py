@@ -69,7 +69,7 @@ def _quantifiers(node: Any, most: int, inside: bool) -> tuple[bool, int]:
     nested, unbounded = False, 0
     for item in node.data if isinstance(node, re._parser.SubPattern) else node:  # type: ignore[attr-defined]
         if isinstance(item, tuple) and str(item[0]) in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            low, high, body = item[1]
+            _low, high, body = item[1]
             repeats = high > most
             nested |= inside and high > 1
             unbounded += int(high >= 1000)

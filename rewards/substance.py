@@ -6,6 +6,8 @@ truth. Only `rewards` imports it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rewards.config import RewardConfig
 from rewards.filler import candidates
 from rewards.kinds import content_words, decide, stem
@@ -14,7 +16,15 @@ from rewards.types import ABSTAIN_KINDS, SOCIAL_KINDS, Result, Row
 from rewards.uncertainty import contains_answer, stance
 
 
-def substance(prompt: str, completion: str, row: Row, config: RewardConfig, *, truncated: bool = False) -> Result:
+def substance(
+    prompt: str,
+    completion: str,
+    row: Row,
+    config: RewardConfig,
+    *,
+    truncated: bool = False,
+    history: Sequence[str] = (),
+) -> Result:
     """0..1, or None when the row has neither a rule nor a reference.
 
     >>> config = RewardConfig.default()
@@ -22,7 +32,7 @@ def substance(prompt: str, completion: str, row: Row, config: RewardConfig, *, t
     1.0
     """
     kind, _ = decide(prompt, row, config)
-    v, p = view(completion), view(prompt)
+    v, p = view(completion), view("\n".join((*history, prompt))) if history else view(prompt)
     if kind in SOCIAL_KINDS and not row.gold:
         return _social(kind, v, p, row, config)
     if row.gold and kind not in ABSTAIN_KINDS and kind != "defer":

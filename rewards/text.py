@@ -1,11 +1,13 @@
-"""How a text is looked at: normalised, masked, cut into words and sentences, with every offset still valid in the raw text.
+"""How a text is looked at: normalised, masked, cut into words and sentences, with every offset still valid in the raw
+text.
 
 It is not a tokenizer for models and judges nothing. Every rule of `rewards` reads texts through `view`; it imports only
 the standard library.
 
 Three views of one text:
 
-* `norm`: lower case, curly quotes, dashes, odd spaces and look-alike letters as one ASCII character each. Same length as
+* `norm`: lower case, curly quotes, dashes, odd spaces and look-alike letters as one ASCII character each. Same length
+as
   the raw text, so offsets need no translation.
 * `prose`: `norm` with code blanked by spaces; `plain`: quotations blanked too. Still the same length.
 * `Tokens`: the words of a view without zero-width characters and with split letters ("g.r.e.a.t") joined; each word
@@ -49,16 +51,24 @@ def _look_alikes() -> dict[int, str]:
             elif 0xFF01 <= code < 0xFF5F:
                 table[code] = chr(code - 0xFEE0)
     pairs = {
-        "'": "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4\u02b9\uff07", '"': "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033",
+        "'": "\u2018\u2019\u201a\u201b\u2032\u02bc\u00b4\u02b9\uff07",
+        '"': "\u201c\u201d\u201e\u201f\u00ab\u00bb\u2033",
         "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u2043", ".": "\u2026\u2024\u00b7\u2022\u2219\u30fb",
         " ": "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000\t",
-        "a": "\u0430\u03b1\u0251", "b": "\u0432\u042c\u044c\u03b2", "c": "\u0441\u03f2", "d": "\u0501", "e": "\u0435\u03b5\u0454",
-        "h": "\u04bb\u043d\u0570", "i": "\u0456\u03b9\u0131\u0142", "j": "\u0458\u03f3", "k": "\u043a\u03ba", "l": "\u04cf", "m": "\u043c",
-        "n": "\u0578\u03b7", "o": "\u043e\u03bf\u0585\u00f8", "p": "\u0440\u03c1", "q": "\u051b", "r": "\u0433", "s": "\u0455",
-        "t": "\u0442\u03c4", "u": "\u03c5\u057d", "v": "\u03bd\u0475", "w": "\u0461\u051d\u03c9", "x": "\u0445\u03c7", "y": "\u0443\u03b3\u04af",
-        "A": "\u0410\u0391", "B": "\u0412\u0392", "C": "\u0421\u03f9", "E": "\u0415\u0395", "G": "\u050c", "H": "\u041d\u0397",
-        "I": "\u0406\u0399\u0130\u04c0", "J": "\u0408", "K": "\u041a\u039a", "M": "\u041c\u039c", "N": "\u039d", "O": "\u041e\u039f\u00d8",
-        "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "V": "\u0474", "W": "\u051c", "X": "\u0425\u03a7", "Y": "\u0423\u03a5\u04ae",
+        "a": "\u0430\u03b1\u0251", "b": "\u0432\u042c\u044c\u03b2", "c": "\u0441\u03f2", "d": "\u0501",
+        "e": "\u0435\u03b5\u0454",
+        "h": "\u04bb\u043d\u0570", "i": "\u0456\u03b9\u0131\u0142", "j": "\u0458\u03f3", "k": "\u043a\u03ba",
+        "l": "\u04cf", "m": "\u043c",
+        "n": "\u0578\u03b7", "o": "\u043e\u03bf\u0585\u00f8", "p": "\u0440\u03c1", "q": "\u051b", "r": "\u0433",
+        "s": "\u0455",
+        "t": "\u0442\u03c4", "u": "\u03c5\u057d", "v": "\u03bd\u0475", "w": "\u0461\u051d\u03c9",
+        "x": "\u0445\u03c7", "y": "\u0443\u03b3\u04af",
+        "A": "\u0410\u0391", "B": "\u0412\u0392", "C": "\u0421\u03f9", "E": "\u0415\u0395", "G": "\u050c",
+        "H": "\u041d\u0397",
+        "I": "\u0406\u0399\u0130\u04c0", "J": "\u0408", "K": "\u041a\u039a", "M": "\u041c\u039c", "N": "\u039d",
+        "O": "\u041e\u039f\u00d8",
+        "P": "\u0420\u03a1", "S": "\u0405", "T": "\u0422\u03a4", "V": "\u0474", "W": "\u051c", "X": "\u0425\u03a7",
+        "Y": "\u0423\u03a5\u04ae",
         "Z": "\u0396",
     }  # fmt: skip
     for ascii_char, lookalikes in pairs.items():
@@ -179,7 +189,8 @@ class View:
 
     @cached_property
     def obfuscated(self) -> tuple[tuple[int, int], ...]:
-        """Raw spans of letters that were hidden: zero-width inside a word, mixed alphabets, letters split by punctuation."""
+        """Raw spans of letters that were hidden: zero-width inside a word, mixed alphabets, letters split by
+        punctuation."""
         return tuple(_obfuscated(self))
 
     def _squeeze(self, text: str) -> Tokens:

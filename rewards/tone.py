@@ -19,9 +19,9 @@ _CONTRACTION = re.compile(
     r"(?<![^\W_])[a-z]+'(?:s|t|re|ve|ll|d|m|all|em)(?![^\W_])|(?<![^\W_])'(?:cause|til|em)(?![^\W_])"
 )
 _UNCONTRACTED = re.compile(
-    r"(?<![^\W_])(?:i am|i have|i will|i would|you are|you have|you will|we are|we have|we will|they are|they have|it is|it will|that is"
-    r"|there is|here is|what is|who is|do not|does not|did not|is not|are not|was not|were not|has not|have not|had not|will not"
-    r"|would not|could not|should not|cannot|can not|let us)(?=\s+[^\W_])"
+    r"(?<![^\W_])(?:i am|i have|i will|i would|you are|you have|you will|we are|we have|we will|they are|they have"
+    r"|it is|it will|that is|there is|here is|what is|who is|do not|does not|did not|is not|are not|was not|were not"
+    r"|has not|have not|had not|will not|would not|could not|should not|cannot|can not|let us)(?=\s+[^\W_])"
 )
 
 

@@ -59,11 +59,13 @@ class TruncationDetector:
 
 
 class RewardSnapshot:
-    """Holds the configuration in force and scores batches with it. `snapshot.config = new` counts from the next batch."""
+    """Holds the configuration in force and scores batches with it. `snapshot.config = new` counts from the next
+    batch."""
 
     def __init__(
         self, config: RewardConfig, *, own: Mapping[str, Reward] | None = None,
-        truncated: Callable[[Sequence[int]], bool] | None = None, observer: Observer | None = None, agree: Agree | None = None,
+        truncated: Callable[[Sequence[int]], bool] | None = None, observer: Observer | None = None,
+        agree: Agree | None = None,
     ) -> None:  # fmt: skip
         self.config = config
         self.own = dict(own or {})
@@ -169,12 +171,13 @@ class RewardFunctions(list[RewardColumn]):
 
 def trl_reward_functions(
     config: RewardConfig, *, snapshot: RewardSnapshot | None = None, own: Mapping[str, Reward] | None = None,
-    truncated: Callable[[Sequence[int]], bool] | None = None, observer: Observer | None = None, agree: Agree | None = None,
+    truncated: Callable[[Sequence[int]], bool] | None = None, observer: Observer | None = None,
+    agree: Agree | None = None,
 ) -> RewardFunctions:  # fmt: skip
     """The reward functions for GRPOTrainer: `total` with weight 1, then every part with weight 0.
 
-    With `aggregation = "normalize_then_sum"` the parts and the guard are trained with the configured weights and `total`
-    has weight 0.
+    With `aggregation = "normalize_then_sum"` the parts and the guard are trained with the configured weights and
+    `total` has weight 0.
 
     >>> functions = trl_reward_functions(RewardConfig.default())
     >>> [f.__name__ for f in functions][:3], functions.reward_weights[:3]

@@ -7,6 +7,7 @@ detectors. Only `rewards` imports it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rewards.config import RewardConfig
@@ -105,7 +106,15 @@ def _same_word(word: str, answer: str) -> bool:
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "n")
 
 
-def uncertainty(prompt: str, completion: str, row: Row, config: RewardConfig, *, truncated: bool = False) -> Result:
+def uncertainty(
+    prompt: str,
+    completion: str,
+    row: Row,
+    config: RewardConfig,
+    *,
+    truncated: bool = False,
+    history: Sequence[str] = (),
+) -> Result:
     """The table of the documentation: what is best depends on the kind of row.
 
     >>> config = RewardConfig.default()
@@ -119,7 +128,7 @@ def uncertainty(prompt: str, completion: str, row: Row, config: RewardConfig, *,
     v = view(completion)
     s = stance(v, config)
     if kind in ABSTAIN_KINDS:
-        return _abstain_row(v, view(prompt), s)
+        return _abstain_row(v, view("\n".join((*history, prompt))) if history else view(prompt), s)
     if kind in SOCIAL_KINDS and not row.gold:
         return _social_row(v, s, config.lexicon("clueless").first(v))
     if kind == "defer":

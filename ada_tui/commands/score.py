@@ -48,7 +48,7 @@ def score(here: Workspace | None, file: Path, weights: Path | None, explain: boo
             continue
         good += 1
         if as_json:
-            _echo(_dumps(_document(row_id, card)))
+            click.echo(_dumps(_document(row_id, card)))
         elif explain:
             _explain(row_id, item, completion, card)
         else:
@@ -146,7 +146,8 @@ def _card(item: dict[str, Any], config: RewardConfig, own: Mapping[str, FileRewa
 def _document(row_id: str, card: Card) -> dict[str, Any]:
     raw = card.raw
     spans = [
-        {"start": s.start, "end": s.end, "rule": s.rule, "text": s.text, "category": s.category, "delta": s.delta} for s in card.spans
+        {"start": s.start, "end": s.end, "rule": s.rule, "text": s.text, "category": s.category,
+        "delta": s.delta} for s in card.spans
     ]  # fmt: skip
     return {
         "id": row_id, "total": card.total, "rewards": dict(raw.rewards), "guard": raw.guard, "gated": raw.gated,
@@ -161,10 +162,6 @@ def _dumps(document: Any) -> str:
     return json.dumps(document, ensure_ascii=True, allow_nan=False)
 
 
-def _echo(text: str) -> None:
-    click.echo(text)
-
-
 def _shown(value: float | None) -> str:
     return "  - " if value is None else f"{value:.2f}"
 
@@ -173,12 +170,11 @@ def _line(row_id: str, completion: str, card: Card) -> None:
     from ada_tui.text import visible
 
     parts = "  ".join(f"{name} {_shown(value)}" for name, value in card.raw.rewards.items())
-    gate = "  GATED" if card.raw.gated else ""
+    raw = card.raw
+    guard = f"guard {raw.guard:+.2f}{'  GATED' if raw.gated else ''}"
     label = f"{visible(row_id)}  " if row_id else ""
-    _echo(
-        f"{label}{card.total:+.3f}  {parts}  guard {card.raw.guard:+.2f}{gate}  substance {_shown(card.raw.substance)}  {card.kind}"
-    )
-    _echo(f"    {visible(completion)[:160]}")
+    click.echo(f"{label}{card.total:+.3f}  {parts}  {guard}  substance {_shown(raw.substance)}  {raw.kind}")
+    click.echo(f"    {visible(completion)[:160]}")
 
 
 def _explain(row_id: str, item: Mapping[str, Any], completion: str, card: Card) -> None:
@@ -186,17 +182,16 @@ def _explain(row_id: str, item: Mapping[str, Any], completion: str, card: Card) 
     from ada_tui.text import visible
     from rewards.trl import split_prompt
 
-    _echo(
-        f"{visible(row_id) or 'row'}: {visible(split_prompt(item['prompt'])[0])}   ({card.kind}, decided by {card.kind_by})"
-    )
+    prompt = visible(split_prompt(item["prompt"])[0])
+    click.echo(f"{visible(row_id) or 'row'}: {prompt}   ({card.kind}, decided by {card.kind_by})")
     spans = [span for span in card.spans if span.delta]
-    _echo(f"  {marked(completion, [(s.start, s.end) for s in spans])}")
+    click.echo(f"  {marked(completion, [(s.start, s.end) for s in spans])}")
     for number, span in enumerate(spans, 1):
-        _echo(f"    [{number}] {span.rule}: {visible(span.text)[:60]} ({span.category}) {span.delta:+.2f}")
+        click.echo(f"    [{number}] {span.rule}: {visible(span.text)[:60]} ({span.category}) {span.delta:+.2f}")
     for name, result in card.results.items():
         value = card.raw.guard if name == "guard" else result.score
-        _echo(f"  {name:<12} {_shown(value):>5}  {visible('; '.join(result.why)) if result.why else ''}".rstrip())
-    _echo(f"  {'total':<12} {card.total:+.3f}\n")
+        click.echo(f"  {name:<12} {_shown(value):>5}  {visible('; '.join(result.why)) if result.why else ''}".rstrip())
+    click.echo(f"  {'total':<12} {card.total:+.3f}\n")
 
 
 def marked(text: str, spans: list[tuple[int, int]]) -> str:

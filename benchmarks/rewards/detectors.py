@@ -64,7 +64,7 @@ def _greeting(records: list[Record], config: RewardConfig) -> Figures:
         chosen = [r for r in records if r["coarse"] == coarse]
         return sum(decide(r["text"], Row(), config)[0] in kinds for r in chosen) / max(1, len(chosen))
 
-    named = {c for c in _SOCIAL_COARSE}
+    named = set(_SOCIAL_COARSE)
     turns = [r for r in records if r["coarse"] in named]
     found = sum(decide(r["text"], Row(), config)[0] in SOCIAL_KINDS for r in turns)
     return {
@@ -94,9 +94,13 @@ def _hedges(records: list[Record], config: RewardConfig) -> Figures:
 
 
 def _not_knowing(records: list[Record], config: RewardConfig) -> Figures:
-    answered = [r for r in records if r["label"] == "1_full_compliance"]
-    hits = sum(stance(view(r["completion"]), config).early for r in answered)
-    return {"false_positives": hits / max(1, len(answered)), "n": float(len(answered))}
+    hits = sum(stance(view(r["completion"]), config).early for r in records)
+    long = [r for r in records if r["long"]]
+    long_hits = sum(stance(view(r["completion"]), config).early for r in long)
+    return {
+        "false_positives": hits / max(1, len(records)), "n": float(len(records)),
+        "false_positives_long_replies": long_hits / max(1, len(long)),
+    }  # fmt: skip
 
 
 def _gate(records: list[Record], config: RewardConfig) -> Figures:
@@ -118,7 +122,7 @@ DETECTORS = (
     Detector("filler and flattery", "spiralbench_turns", "completion", _flattery,
              {"auc": (">=", 0.65), "precision": (">=", 0.65)}),
     Detector("hedges", "wikiweasel_hedges", "text", _hedges, {"f1": (">=", 0.62)}),
-    Detector("says it does not know", "xstest_completions", "prompt", _not_knowing, {"false_positives": ("<=", 0.005)}),
+    Detector("says it does not know", "answered", "prompt", _not_knowing, {"false_positives": ("<=", 0.005)}),
     Detector("hard gate on healthy replies", "healthy", "completion", _gate, {"false_positives": ("<=", 0.005)}),
     Detector("casual against formal", "casual_formal", "text", _tone, {"auc": (">=", 0.85)}),
 )  # fmt: skip
@@ -132,6 +136,16 @@ def records_of(name: str) -> list[Record] | None:
             return None
         turns = [{"prompt": r["user"], "completion": r["completion"]} for r in spiral]
         return [*({"prompt": r["prompt"], "completion": r["completion"]} for r in xstest), *turns]
+    if name == "answered":
+        xstest, pairs = read("xstest_completions"), read("chatterbot_pairs")
+        if xstest is None or pairs is None:
+            return None
+        complied = [r for r in xstest if r["label"] == "1_full_compliance"]
+        answered = {r["reply"]: r for r in pairs if r["category"] in _ANSWERED}
+        return [
+            *({"prompt": r["prompt"], "completion": r["completion"], "long": True} for r in complied),
+            *({"prompt": r["prompt"], "completion": r["reply"], "long": False} for r in answered.values()),
+        ]
     if name == "casual_formal":
         spiral, pairs, weasel = read("spiralbench_turns"), read("chatterbot_pairs"), read("wikiweasel_hedges")
         xstest = read("xstest_completions")
@@ -147,6 +161,21 @@ def records_of(name: str) -> list[Record] | None:
         ]
     return read(name)
 
+
+_ANSWERED = (
+    "tech_support",
+    "trivia",
+    "coding",
+    "science",
+    "history",
+    "literature",
+    "computers",
+    "food",
+    "movies",
+    "sports",
+    "money",
+)
+"""Categories of the chat pairs in which a question gets an answer."""
 
 _CHATTY = ("conversations", "greetings", "emotion", "humor", "profile", "botprofile", "gossip", "personality")
 """Categories of the chat pairs that are small talk."""

@@ -23,15 +23,22 @@ MARGIN_POLICY = 0.15
 MARGIN_FAULT = 0.05
 
 LECTURE = (
-    "It is essential to consider this matter with the utmost care. Furthermore, one must ascertain the relevant circumstances "
-    "before any conclusion is reached. Additionally, numerous factors contribute to the outcome, and it is imperative that each "
-    "of them be evaluated in accordance with established principles. Consequently, a comprehensive approach is recommended."
+    "It is essential to consider this matter with the utmost care. Furthermore, one must ascertain the relevant "
+    "circumstances "
+    "before any conclusion is reached. Additionally, numerous factors contribute to the outcome, and it is "
+    "imperative that each "
+    "of them be evaluated in accordance with established principles. Consequently, a comprehensive approach is "
+    "recommended."
 )
 PADDING = (
-    " There is more to say about this, of course. People talk about it in all kinds of places and at all kinds of times. It goes on "
-    "and on, from one day to the next, and there is always one more side to look at. Some like it and some do not, and that is how "
-    "it is with most things in life. One could go on about it for a long while, and plenty of people do just that when they sit "
-    "together in the evening and have nothing else to do. And so it goes, week after week, with one small thing after another."
+    " There is more to say about this, of course. People talk about it in all kinds of places and at all kinds "
+    "of times. It goes on "
+    "and on, from one day to the next, and there is always one more side to look at. Some like it and some do "
+    "not, and that is how "
+    "it is with most things in life. One could go on about it for a long while, and plenty of people do just "
+    "that when they sit "
+    "together in the evening and have nothing else to do. And so it goes, week after week, with one small thing "
+    "after another."
 )
 
 
@@ -65,7 +72,8 @@ POLICIES: dict[str, Callable[[Prompt, RewardConfig], str]] = {
     "empty": lambda p, c: "",
     "always I don't know": lambda p, c: "I don't know.",
     "canned defer": lambda p, c: "Not sure about that one, better ask a bigger model.",
-    "hedge spam": lambda p, c: "Maybe, perhaps, it could possibly be, I guess it might sort of depend, but I'm not really sure, probably.",
+    "hedge spam": lambda p,
+    c: "Maybe, perhaps, it could possibly be, I guess it might sort of depend, but I'm not really sure, probably.",
     "generic ok": lambda p, c: "Yeah, that sounds good, let me think about it.",
     "echo": lambda p, c: p.text,
     "gibberish": lambda p, c: "asdkj qwrtp zxcvb lkjhg mnbvq sdfgh wrtpl kjhgf",
@@ -135,8 +143,8 @@ def judge(prompt: Prompt, config: RewardConfig) -> tuple[dict[str, float], dict[
     return totals, {mode: values[0] >= max(values) and values.count(max(values)) == 1 for mode, values in modes.items()}
 
 
-def measure(config: RewardConfig, *, reference: bool = True) -> dict[str, Any]:
-    """Mean total per policy and kind, the smallest margin, and every group in which the good reply does not win."""
+def measure(config: RewardConfig, *, reference: bool = True, per_kind: int = 1000) -> dict[str, Any]:
+    """Mean total per policy, the smallest margin, and every group in which the good reply does not win."""
     sums: dict[str, list[float]] = {}
     kinds: dict[str, int] = {}
     margins: dict[str, float] = {}
@@ -144,6 +152,8 @@ def measure(config: RewardConfig, *, reference: bool = True) -> dict[str, Any]:
     first: dict[str, int] = {}
     for prompt in prompts(reference=reference):
         kind = prompt.row.kind or "factual"
+        if kinds.get(kind, 0) >= per_kind:
+            continue
         kinds[kind] = kinds.get(kind, 0) + 1
         totals, wins = judge(prompt, config)
         for name, value in totals.items():

@@ -1,6 +1,7 @@
 """How long scoring takes on one core, where the time goes, and the slowest text a fuzzer finds.
 
-Timings are processor time of one thread, the best of several runs, since the machine may be shared. Used by `python -m benchmarks.rewards`.
+Timings are processor time of one thread, the best of several runs, since the machine may be shared. Used by `python
+-m benchmarks.rewards`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ TARGETS = {
 
 SENTENCES = (
     "Yeah, that's about right, though I'd check the oven first.", "It takes roughly forty minutes, maybe a bit more.",
-    "Let the dough rest until it has doubled.", "You can use any flour you have lying around.", "I think the trick is patience.",
+    "Let the dough rest until it has doubled.", "You can use any flour you have lying around.",
+    "I think the trick is patience.",
     "Great question, by the way.", "Salt goes in last, with a splash of water.", "If it's sticky, dust your hands.",
     "Honestly, nobody will notice the shape.", "Don't open the door for the first half hour.",
 )  # fmt: skip
@@ -127,10 +129,14 @@ def pattern_growth(config: RewardConfig) -> float:
 
 
 PIECES = (
-    "a", "1", " ", "\n", ".", "!", "?", ",", "'", '"', "`", "```", "*", "_", "-", "(", ")", "[", "]", "<", "<|", "|>", "http://", "www.",
-    "](", "# ", "**", "- ", "1. ", "a.", "a-", "a b ", "\u200b", "\u0301", "\u0430", "😀", "É", "i ", "i don't ", "i have no ", "how are ",
-    "thank you for ", "would ", "great ", "question ", "it's ", "not ", "very ", "the answer is ", "User: ", "word ", "A", "Ab ", "0.", "x" * 30,
-    "no way to ", "really ", "see you ", "you ", "if you ", "in ", "the ", "\t", "\r", "\x00", "it is ", "what ", "do ", "and ",
+    "a", "1", " ", "\n", ".", "!", "?", ",", "'",
+    '"', "`", "```", "*", "_", "-", "(", ")", "[", "]", "<", "<|", "|>", "http://", "www.",
+    "](", "# ", "**", "- ", "1. ", "a.", "a-", "a b ", "\u200b", "\u0301", "\u0430", "😀", "É", "i ", "i don't ",
+    "i have no ", "how are ",
+    "thank you for ", "would ", "great ", "question ", "it's ", "not ", "very ", "the answer is ", "User: ",
+    "word ", "A", "Ab ", "0.", "x" * 30,
+    "no way to ", "really ", "see you ", "you ", "if you ", "in ", "the ", "\t", "\r", "\x00", "it is ", "what ",
+    "do ", "and ",
 )  # fmt: skip
 
 

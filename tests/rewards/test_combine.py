@@ -13,8 +13,20 @@ import pytest
 
 from rewards import RawScores, RewardConfig
 from rewards.combine import (
-    advantages, advantages_gdpo, batch_advantages, effective_pull, gdpo_columns, group_advantages, is_dead, rank, shares,
-    std, total, totals_many, weights_for, zero_spread,
+    advantages,
+    advantages_gdpo,
+    batch_advantages,
+    effective_pull,
+    gdpo_columns,
+    group_advantages,
+    is_dead,
+    rank,
+    shares,
+    std,
+    total,
+    totals_many,
+    weights_for,
+    zero_spread,
 )  # fmt: skip
 
 CONFIG = RewardConfig.default()
@@ -100,7 +112,8 @@ def trl_advantages() -> Any:
     ) -> list[float]:
         values = torch.tensor([[math.nan if v is None else v for v in row] for row in matrix], dtype=torch.float32)
         space: dict[str, Any] = {
-            "torch": torch, "nanstd": trainer.nanstd, "rewards_per_func": values, "num_generations": group, "device": "cpu",
+            "torch": torch, "nanstd": trainer.nanstd, "rewards_per_func": values, "num_generations": group,
+            "device": "cpu",
             "self": SimpleNamespace(
                 multi_objective_aggregation=aggregation, scale_rewards=scale, reward_weights=torch.tensor(weights),
                 reward_funcs=weights,

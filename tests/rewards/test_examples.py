@@ -17,9 +17,12 @@ from rewards.unsolicited import unsolicited
 CONFIG = RewardConfig.default()
 
 BREAKFAST = (
-    "Good morning! There are so many wonderful options for a healthy breakfast today. You could make oatmeal with berries and "
-    "honey, which is full of fibre. You could also try scrambled eggs on toast, a smoothie with spinach and banana, or yogurt "
-    "with granola. Each of these gives you energy for the whole day. Make sure to drink enough water too. Would you like a "
+    "Good morning! There are so many wonderful options for a healthy breakfast today. You could make oatmeal "
+    "with berries and "
+    "honey, which is full of fibre. You could also try scrambled eggs on toast, a smoothie with spinach and "
+    "banana, or yogurt "
+    "with granola. Each of these gives you energy for the whole day. Make sure to drink enough water too. Would "
+    "you like a "
     "recipe for any of them? I can also plan your lunch."
 )
 CODE_LIST = "Here you go:\n\n- oats\n- milk\n\n```python\nprint('oatmeal')\n```"
@@ -76,7 +79,8 @@ USER_WRONG = "No, 2 + 2 is 5."
         ("Why is the sky blue?", "Great question! Blue light scatters more.", Row(), 0, 0.4),
         (
             "Why?",
-            "Great question! As an AI, I'd be happy to help. It's important to note that light scatters. I hope this helps!",
+            "Great question! As an AI, I'd be happy to help. It's important to note that light scatters. I hope "
+            "this helps!",
             Row(), 0, 0.05,
         ),
         ("Why?", "It’s important to note that light scatters.", Row(), 0, 0.4),
@@ -164,7 +168,8 @@ def test_uncertainty_has_no_opinion_where_nothing_is_true_or_false(kind: str) ->
         ("Capital of France?", "Paris.", Row(), 1, 1),
         (
             "Capital of France?",
-            "Paris. Did you know it has 37 bridges? By the way, it's also called the city of light. Let me know if you want more.",
+            "Paris. Did you know it has 37 bridges? By the way, it's also called the city of light. Let me know "
+            "if you want more.",
             Row(), 0, 0.4,
         ),
         (
@@ -262,3 +267,11 @@ def test_a_confident_bluff_on_a_live_question_is_worth_little() -> None:
     assert (
         score("Who is my boss?", "Your boss is a nice woman called Anna.", Row(answerable=False), CONFIG).total <= 0.45
     )
+
+
+def test_what_was_said_before_is_no_new_detail() -> None:
+    history = ("My sister Anna lives in Denver.", "Nice.")
+    reply = "I can't check the weather where Anna and her friends in Denver are."
+    alone = score("How is it there now?", reply, Row(kind="realtime"), CONFIG)
+    after = score("How is it there now?", reply, Row(kind="realtime"), CONFIG, history=history)
+    assert (alone.raw.rewards["uncertainty"], after.raw.rewards["uncertainty"]) == (0.4, 1.0)

@@ -14,9 +14,12 @@ CONFIG = RewardConfig.default()
 @pytest.mark.parametrize(
     "opening",
     [
-        "Great question!", "great question", "GREAT QUESTION!", "Great  question!", "Great\nquestion!", "Great \t question!",
-        "Great\u00a0question!", "Gre\u200bat quest\u200dion!", "\u200bGreat question!", "Grea\u00adt question!", "Gr\u0435at quest\u0456on!",
-        "Ｇｒｅａｔ　ｑｕｅｓｔｉｏｎ！", "𝐆𝐫𝐞𝐚𝐭 𝐪𝐮𝐞𝐬𝐭𝐢𝐨𝐧!", "G.r.e.a.t q.u.e.s.t.i.o.n!", "G-r-e-a-t q-u-e-s-t-i-o-n!", "G r e a t  q u e s t i o n!",
+        "Great question!", "great question", "GREAT QUESTION!", "Great  question!", "Great\nquestion!",
+        "Great \t question!",
+        "Great\u00a0question!", "Gre\u200bat quest\u200dion!", "\u200bGreat question!", "Grea\u00adt question!",
+        "Gr\u0435at quest\u0456on!",
+        "Ｇｒｅａｔ　ｑｕｅｓｔｉｏｎ！", "𝐆𝐫𝐞𝐚𝐭 𝐪𝐮𝐞𝐬𝐭𝐢𝐨𝐧!", "G.r.e.a.t q.u.e.s.t.i.o.n!", "G-r-e-a-t q-u-e-s-t-i-o-n!",
+        "G r e a t  q u e s t i o n!",
         "Gr.eat ques-tion!", "**Great** question!", "_Great question_!", "Gréat quèstion!", "Well, great question!",
         "Oh, great question!", "Wow! Great question!", "Good morning! Great question!",
     ],

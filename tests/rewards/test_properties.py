@@ -13,17 +13,22 @@ from rewards.text import CAP, normalise, view
 
 CONFIG = RewardConfig.default()
 PIECES = [
-    "Great question!", "As an AI", "I don't know.", "```", "`", '"', "\n- ", "\n1. ", "Paris", "<|im_end|>", "\u200b", "é", "İ", "ß",
-    "😀", "\ud800", "\u202e", "http://x.y", "Hope this helps!", " ", "g.r.e.a.t", "Let me know if you need", "...", "!!!", "Привет", "中文", "''",
+    "Great question!", "As an AI", "I don't know.", "```", "`",
+    '"', "\n- ", "\n1. ", "Paris", "<|im_end|>", "\u200b", "é", "İ", "ß",
+    "😀", "\ud800", "\u202e", "http://x.y", "Hope this helps!", " ", "g.r.e.a.t", "Let me know if you need", "...",
+    "!!!", "Привет", "中文", "''",
 ]  # fmt: skip
 TEXT = st.one_of(
     st.text(max_size=300), st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=30).map("".join)
 )
 ROWS = st.builds(
     Row, kind=st.sampled_from([None, *KINDS]), answerable=st.sampled_from([None, True, False]),
-    gold=st.sampled_from([(), ("Paris",), ("!",)]), distractors=st.sampled_from([(), ("Lyon",)]), reference=st.one_of(st.just(""), TEXT),
-    keywords=st.sampled_from([(), ("rain",), ("",)]), register=st.sampled_from(["casual", "formal"]), user_wrong=st.booleans(),
-    allow=st.sampled_from([(), ("code", "list"), ("language",)]), len_lo=st.sampled_from([None, 0, 5]), len_hi=st.sampled_from([None, 0, 20]),
+    gold=st.sampled_from([(), ("Paris",), ("!",)]), distractors=st.sampled_from([(), ("Lyon",)]),
+    reference=st.one_of(st.just(""), TEXT),
+    keywords=st.sampled_from([(), ("rain",), ("",)]), register=st.sampled_from(["casual", "formal"]),
+    user_wrong=st.booleans(),
+    allow=st.sampled_from([(), ("code", "list"), ("language",)]), len_lo=st.sampled_from([None, 0, 5]),
+    len_hi=st.sampled_from([None, 0, 20]),
 )  # fmt: skip
 
 
@@ -51,12 +56,14 @@ def test_normalising_keeps_the_length(text: str) -> None:
     assert len(v.norm) == len(v.prose) == len(v.plain) == len(v.raw) == min(len(text), CAP)
 
 
-FILLERS = ["Great question!", "Hope this helps!", "As an AI language model.", "Let me know if you need anything else!", "In conclusion.",
+FILLERS = ["Great question!", "Hope this helps!", "As an AI language model.",
+"Let me know if you need anything else!", "In conclusion.",
            "It's important to note.", "Absolutely!", "I'd be happy to help."]  # fmt: skip
 
 
 @settings(max_examples=200, deadline=None)
-@given(text=st.one_of(TEXT, st.lists(st.sampled_from([*FILLERS, "Paris it is.", "Yeah, sure.", "Rain all day long, sadly."]), max_size=8).map(" ".join)),
+@given(text=st.one_of(TEXT, st.lists(st.sampled_from([*FILLERS, "Paris it is.", "Yeah, sure.",
+"Rain all day long, sadly."]), max_size=8).map(" ".join)),
        extra=st.lists(st.sampled_from(FILLERS), min_size=1, max_size=4).map(" ".join))  # fmt: skip
 def test_adding_filler_never_raises_the_score(text: str, extra: str) -> None:
     before = filler("So?", text, Row(), CONFIG).score

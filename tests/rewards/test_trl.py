@@ -53,7 +53,7 @@ def test_total_first_parts_with_weight_zero() -> None:
 
 def test_they_are_picklable_and_share_one_snapshot() -> None:
     functions = pickle.loads(pickle.dumps(trl_reward_functions(CONFIG)))
-    assert [f.__name__ for f in functions][0] == "total"
+    assert next(f.__name__ for f in functions) == "total"
     assert len({id(f.snapshot) for f in functions}) == 1
     assert functions.snapshot is functions[0].snapshot
     assert call(functions)["total"][0] == 1.0
@@ -145,7 +145,8 @@ def test_gdpo_trains_the_parts() -> None:
 
 def test_prompts_and_completions_in_every_shape() -> None:
     assert split_prompt("Hi") == ("Hi", ())
-    assert split_prompt([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]) == (
+    assert split_prompt([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user",
+    "content": "c"}]) == (
         "c", ("a", "b"),
     )  # fmt: skip
     assert split_prompt([]) == ("", ())
