@@ -78,6 +78,15 @@ ACTIONS = (
     Action("review.sample", "s", "sample", "Type a prompt and sample a group for it now"),
     Action("review.weights", "w", "weights", "Go to the weights; again: the next weight"),
     Action("review.cards", "c", "cards", "Go to the completions"),
+    Action(
+        "review.find",
+        "slash",
+        "find",
+        "Show only some prompts: words, kind:greeting, dead, changed, picked, filler<0.5",
+    ),
+    Action(
+        "review.order", "r", "order", "Sort the prompts another way: spread, mean, changed, lowest reward", footer=False
+    ),
     Action("review.fit", "f", "learn", "Find the weights that agree best with your picks"),
     Action("review.undo", "u", "undo", "Take back the last change of the weights or lists", footer=False),
     Action("review.redo", "U", "redo", "Make it again", "U", footer=False),

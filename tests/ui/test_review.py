@@ -214,3 +214,28 @@ async def test_weights_can_be_kept_for_the_workspace(workspace: Workspace) -> No
         folder = workspace.root / "data" / "rewards"
         await until(pilot, lambda: (folder / "weights.toml").is_file())
         assert RewardConfig.load(folder).weights["length"] == 7.0
+
+
+async def test_prompts_are_found_and_sorted_by_key(workspace: Workspace) -> None:
+    async with opened(workspace, run="grpo-1") as pilot:
+        review, prompts = screen(pilot).review, screen(pilot).query_one("#prompts", PromptList)
+        await until(pilot, lambda: prompts.count == 60)
+        await pilot.press("/", *"kind:opinion jazz", "enter")
+        await until(pilot, lambda: 0 < prompts.count < 60)
+        assert f"Prompts {prompts.count}/60" in shown(pilot)
+        assert prompts.entry is not None
+        assert "jazz" in prompts.entry.prompt
+        await pilot.press("/", *" [/] nowhere", "enter")
+        await until(pilot, lambda: "No prompt is like that" in shown(pilot))
+        await pilot.press("/", *["backspace"] * 60, *"changed", "enter")
+        await until(pilot, lambda: prompts.count == 0)
+        await pilot.press("w", "9", "down", "0")
+        await until(pilot, lambda: prompts.count > 0)
+        assert all(review.ranking.winner_changed(entry) for entry in review.listed())
+        await pilot.press("/", *["backspace"] * 60, *"fillr<1", "enter")
+        await until(pilot, lambda: prompts.count == 60)
+        assert "no such score" in shown(pilot)
+        await pilot.press("r", "r")
+        assert "lowest mean" in lines(pilot)[1]
+        means = [review.ranking.now(entry).mean for entry in review.listed()]
+        assert means == sorted(means)

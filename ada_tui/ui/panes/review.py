@@ -16,6 +16,8 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 
+from ada_tui.errors import BadInput
+from ada_tui.finding import Order, find, orders
 from ada_tui.picks import NONE, Judged, Pick
 from ada_tui.protocol import Group, NotARecord
 from ada_tui.ranking import Ranking, Summary
@@ -85,6 +87,8 @@ class ReviewPane(Vertical):
         self._cards: dict[tuple[GroupEntry, int], Card] = {}
         self._sweep: Iterator[Summary] | None = None
         self._sweep_again = False
+        self._query = ""
+        self._order = 0
         self._past: list[RewardConfig] = []
         self._future: list[RewardConfig] = []
 
@@ -125,6 +129,25 @@ class ReviewPane(Vertical):
     def entries(self) -> list[GroupEntry]:
         """Everything there is to review, the newest first."""
         return [entry for session in self.sessions for entry in reversed(session.store.groups)]
+
+    def listed(self) -> list[GroupEntry]:
+        """What the person wants to see of it, in the order they want."""
+        try:
+            found = find(self.entries(), self._query, self.ranking, self._is_picked)
+        except BadInput as error:
+            self.notify(str(error), severity="error")
+            self._query, found = "", self.entries()
+        key = self._order_now.key
+        return found if key is None else sorted(found, key=key)
+
+    @property
+    def _order_now(self) -> Order:
+        known = orders(self.ranking)
+        return known[self._order % len(known)]
+
+    def _is_picked(self, entry: GroupEntry) -> bool:
+        pick = self.pick_of(entry)
+        return pick is not None and (pick.decided or pick.tie)
 
     def home(self, entry: GroupEntry) -> Session | None:
         """The session that `entry` comes from."""
@@ -172,8 +195,12 @@ class ReviewPane(Vertical):
         weights.show(self.ranking.config, self.ranking.reference)
 
     def _show_entries(self) -> None:
-        entries = self.entries()
-        self.query_one("#prompts", PromptList).show(entries)
+        entries, everything = self.listed(), sum(len(session.store.groups) for session in self.sessions)
+        prompts = self.query_one("#prompts", PromptList)
+        prompts.show(entries)
+        count = f"{len(entries)}/{everything}" if self._query else str(everything)
+        order = "" if self._order_now.key is None else f" · {self._order_now.name}"
+        prompts.border_title = f" Prompts {count}{order} "
         self.query_one("#group").display = bool(entries)
         self.query_one("#nothing").display = not entries
         self._say_why_empty()
@@ -185,6 +212,9 @@ class ReviewPane(Vertical):
     def _say_why_empty(self) -> None:
         nothing = self.query_one("#nothing", Empty)
         if not nothing.display:
+            return
+        if self._query:
+            self._say_nothing_found(nothing)
             return
         sampling = next((s for s in reversed(self.samples) if not s.store.groups), None)
         session = sampling or self.main
@@ -207,6 +237,13 @@ class ReviewPane(Vertical):
             nothing.say(
                 f"{session.id} holds no groups", reason, [("s", "sample a group now"), ("o", "open another run")]
             )
+
+    def _say_nothing_found(self, nothing: Empty) -> None:
+        nothing.say(
+            "No prompt is like that",
+            f"Looked for: {self._query}",
+            [("/", "look for something else; nothing typed shows all")],
+        )
 
     @on(PromptList.Moved, "#prompts")
     def _show_group(self) -> None:
@@ -304,6 +341,8 @@ class ReviewPane(Vertical):
 
     def _rerank(self) -> None:
         self._show_cards(keep=True)
+        if self._query or self._order_now.key is not None:
+            self._show_entries()  # what is found, and where it stands, may hang on the weights
         self.query_one("#prompts", PromptList).refresh()
         self._start_sweep()
 
@@ -351,6 +390,20 @@ class ReviewPane(Vertical):
 
     def action_reset(self) -> None:
         self.turn(self.ranking.reference)
+
+    def action_find(self) -> None:
+        def asked(query: str | None) -> None:
+            if query is not None:
+                self._query = query
+                self._show_entries()
+
+        question = "Words of the prompt, kind:greeting, source:sample, dead, changed, picked, filler<0.5, -not"
+        self.app.push_screen(AskText("Find prompts", question, value=self._query), asked)
+
+    def action_order(self) -> None:
+        self._order = (self._order + 1) % len(orders(self.ranking))
+        self._show_entries()
+        self.query_one("#prompts", PromptList).action_first()
 
     def action_undo(self) -> None:
         if not self._past:

@@ -48,7 +48,6 @@ class PromptList(Rows):
         self._entries = entries
         place = next((n for n, e in enumerate(entries) if current is not None and e.id == current.id), 0)
         at_top = current is None or self.scroll_offset.y == 0
-        self.border_title = f" Prompts {len(entries)} · mean " if entries else " Prompts "
         self.rows_changed()
         if place != self.cursor:
             self.cursor = place
