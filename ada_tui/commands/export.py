@@ -11,6 +11,7 @@ from ada_tui.commands._options import json_option
 from ada_tui.commands._output import print_json, print_table
 from ada_tui.commands._progress import display, watch
 from ada_tui.errors import BadInput, JobFailed
+from ada_tui.evaluate.ship import doubts
 from ada_tui.export.quantise import BITS_PER_WEIGHT
 from ada_tui.jobs import JobDir
 from ada_tui.protocol import Outcome
@@ -45,6 +46,8 @@ def start(workspace: Workspace, run: str, quant: str | None = None) -> JobDir:
         BadInput: there is no such run, or it has no complete adapter.
     """
     of = jobs.find(workspace.checkpoints, run.partition(":")[0])
+    for line in doubts(of):
+        click.echo(f"warning: {visible(line)}", err=True)
     who = runs.policy(workspace, run)
     if not who.adapter:
         raise BadInput(f"{run}: name a run that has an adapter; `ada-tui runs` lists them")

@@ -13,6 +13,8 @@ from ada_tui.evaluate import arms_of
 from ada_tui.evaluate.evaluation import Evaluation, read
 from ada_tui.evaluate.gates import Gate
 from ada_tui.evaluate.honesty import findings, refuse_leaks
+from ada_tui.evaluate.ship import doubts
+from ada_tui.jobs import JobDir
 from ada_tui.protocol import ControlApplied, Job, Outcome
 
 HELD_OUT, TRAIN = stored.rows(40), stored.rows(40, first=100, split="train")
@@ -180,3 +182,13 @@ def test_a_job_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_one_arm_is_no_comparison(tmp_path: Path, sft: Path) -> None:
     with pytest.raises(BadInput, match="holds 1 arm"):
         read(stored.evaluation(tmp_path, {"sft": (str(sft), 0.5)}))
+
+
+def test_the_export_is_told_what_speaks_against_a_run(tmp_path: Path, sft: Path, grpo: Path) -> None:
+    run = JobDir(tmp_path / "checkpoints" / "grpo-1")
+    assert "never compared" in doubts(run)[0]
+    stored.evaluation(tmp_path, {"sft": (str(sft), 0.4), "grpo": (str(grpo), 0.95)})
+    assert doubts(run) == []
+    stored.evaluation(tmp_path, {"sft": (str(sft), 0.95), "grpo": (str(grpo), 0.3)})
+    assert [line.partition(":")[0] for line in doubts(run)] == ["gate failed"] * 2
+    assert doubts(JobDir(sft.parent.parent)) == []

@@ -8,7 +8,7 @@ import orjson
 import stored
 
 from ada_tui.evaluate.evaluation import read
-from ada_tui.evaluate.verdicts import blind_rate
+from ada_tui.evaluate.verdicts import blind_rate, questions, record
 from ada_tui.jobs import JobDir
 
 
@@ -52,3 +52,19 @@ def test_verdicts_of_a_person_replace_those_of_the_rules(tmp_path: Path) -> None
     assert found.blind is not None
     assert found.gates[0].state == "fail"  # the rules love it, the person does not
     assert "blind verdicts" in found.gates[0].words
+
+
+def test_questions_hide_who_spoke_and_are_asked_once(tmp_path: Path) -> None:
+    job = stored.evaluation(tmp_path, {"sft": ("", 0.3), "grpo": ("", 0.9)})
+    asked = questions(job, "sft", "grpo")
+    assert 5 < len(asked) < 40  # equal replies are left out
+    assert [(q.row_id, q.arms, q.replies) for q in asked] == [
+        (q.row_id, q.arms, q.replies) for q in questions(job, "sft", "grpo")
+    ]
+    assert {q.arms for q in asked} == {("sft", "grpo"), ("grpo", "sft")}
+    first = asked[0]
+    record(job, first.verdict("left"))
+    assert first.row_id not in {q.row_id for q in questions(job, "sft", "grpo")}
+    found = blind_rate(job, "sft", "grpo")
+    assert found is not None
+    assert found.rate == (1.0 if first.arms[0] == "grpo" else 0.0)
