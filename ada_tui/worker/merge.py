@@ -204,6 +204,8 @@ def _merge_shard(
                 if info["dtype"] not in DTYPES:
                     raise BadInput(f"{source}: {name} is stored as {info['dtype']}; the base must be 16-bit")
                 data = bytearray(reader.read(end - start))
+                if len(data) != end - start:
+                    raise BadInput(f"{source}: ends too early; download the model again")
                 weight = torch.frombuffer(data, dtype=DTYPES[info["dtype"]]).reshape(info["shape"])
                 try:
                     merged = loras[name].applied(weight).to(weight.dtype)

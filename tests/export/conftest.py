@@ -64,3 +64,60 @@ def unpack(archive: Path, folder: Path) -> None:
             assert data is not None
             (folder / name).write_bytes(data.read())
     archive.unlink()
+
+
+@pytest.fixture(scope="session", params=["qwen2", "llama"])
+def tiny_base(request: pytest.FixtureRequest, qwen_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model of a real architecture (tied embeddings, grouped heads) with the real Qwen2.5 tokeniser."""
+    return make_tiny(request.param, qwen_folder, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="session")
+def tiny_qwen(qwen_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny("qwen2", qwen_folder, tmp_path_factory.mktemp("qwen2"))
+
+
+@pytest.fixture(scope="session")
+def tiny_adapter(tiny_qwen: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_adapter(tiny_qwen, tmp_path_factory.mktemp("adapter"))
+
+
+@pytest.fixture(scope="session")
+def make_adapter() -> Callable[..., Path]:
+    """(base, folder, *, std, **LoraConfig) -> a folder with a random adapter."""
+    return new_adapter
+
+
+def make_tiny(architecture: str, tokenizer: Path, folder: Path) -> Path:
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+    torch.manual_seed(1)
+    sizes = {
+        "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": 151936, "max_position_embeddings": 4096, "tie_word_embeddings": True,
+        "initializer_range": 0.15, "bos_token_id": None, "eos_token_id": 151645, "pad_token_id": 151643,
+    }  # fmt: skip
+    kind, config = {
+        "qwen2": (Qwen2ForCausalLM, Qwen2Config(**sizes)), "llama": (LlamaForCausalLM, LlamaConfig(**sizes)),
+    }[architecture]  # fmt: skip
+    kind(config).to(torch.bfloat16).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copyfile(tokenizer / name, folder / name)
+    return folder
+
+
+def new_adapter(base: Path, folder: Path, *, std: float = 0.05, **lora: object) -> Path:
+    """A LoRA adapter with random, non-zero weights."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(2)
+    asked: dict[str, object] = {"r": 8, "lora_alpha": 16, "target_modules": "all-linear", "task_type": "CAUSAL_LM"}
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(base), LoraConfig(**(asked | lora)))
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=std)
+    model.save_pretrained(folder)
+    return folder
