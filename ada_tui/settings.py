@@ -239,8 +239,8 @@ DEMO_PROFILE: dict[str, dict[str, Any]] = {
     "lora": {"rank": 16, "alpha": 32},
     "sft": {"epochs": 2.0, "rows_per_step": 8, "learning_rate": 1e-3, "max_length": 512},
     "grpo": {
-        "steps": 16, "group": 8, "prompts_per_step": 4, "max_completion": 64,
-        "learning_rate": 3e-4, "beta": 0.02, "save_every": 8,
+        "steps": 10, "group": 8, "prompts_per_step": 4, "max_completion": 64,
+        "learning_rate": 3e-4, "beta": 0.02, "save_every": 5,
     },
     "evaluate": {"samples": 4, "max_completion": 64, "probes": False},
 }  # fmt: skip
