@@ -1,13 +1,13 @@
 """Chats in any shape people have them, turned into prompt rows. Reads files; imports neither torch nor textual."""
 
-from ada_tui.dataset.check import Report, check, scan
+from ada_tui.dataset.checks import Report, check, scan
 from ada_tui.dataset.convert import rows_of_chat, rows_of_files
-from ada_tui.dataset.fix import Fixed, fix
 from ada_tui.dataset.labels import Balance, Guess, Labelling, Labels, balance, guess, prefill
 from ada_tui.dataset.lengths import Probe, probe
-from ada_tui.dataset.preferences import Pick, picks, preferences
-from ada_tui.dataset.prepare import PreparedData, prepare, write_split
+from ada_tui.dataset.prefer import Pick, picks, preferences
+from ada_tui.dataset.prepared import PreparedData, prepare, write_split
 from ada_tui.dataset.problems import CODES, Problem
+from ada_tui.dataset.repair import Fixed, fix
 from ada_tui.dataset.rows import PromptRow, content_id, load_rows, write_rows
 from ada_tui.dataset.sft import other_systems, sft_chats
 from ada_tui.dataset.split import Split, split_rows

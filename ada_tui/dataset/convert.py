@@ -1,6 +1,6 @@
 """From chats to prompt rows: the last user turn with its history is the prompt, the reply after it the reference.
 
-Not here: reading files and finding what is wrong with them (`check.py`), splitting (`split.py`). Anybody may import it.
+Not here: reading files and finding what is wrong (`checks.py`), splitting (`split.py`). Anybody may import it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ada_tui.dataset.check import Checked, Report, scan
+from ada_tui.dataset.checks import Checked, Report, scan
 from ada_tui.dataset.formats import Turn
 from ada_tui.dataset.labels import Labels, prefill
 from ada_tui.dataset.rows import PromptRow, content_id

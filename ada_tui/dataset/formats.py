@@ -3,7 +3,7 @@
 Known: ShareGPT (`conversations` of from/value), ChatML or OpenAI (`messages` of role/content, content a string or a
 list of parts), TRL prompt/completion and chosen/rejected (strings or lists of messages), Alpaca, a bare list of turns,
 text that was already rendered with a ChatML template, and our own prompt rows. Not here: bytes and lines (`read.py`),
-whether the chat is any good (`check.py`). Anybody may import it.
+whether the chat is any good (`checks.py`). Anybody may import it.
 """
 
 from __future__ import annotations
@@ -123,6 +123,8 @@ _JSON_NAMES = {bool: "true or false", int: "number", float: "number"}
 
 
 def _chat(record: Mapping[str, Any], turns: list[Turn], name: str, **more: Any) -> Chat:
+    if len(record) == 1:
+        return Chat(turns, name, record=record, **more)
     columns = {key: record[key] for key in COLUMNS & record.keys()}
     identity = record.get("id")
     if isinstance(system := record.get("system"), str) and system.strip():
@@ -146,16 +148,20 @@ def _turns(items: list[Any]) -> list[Turn]:
     turns = []
     for number, item in enumerate(items, 1):
         if isinstance(item, dict):
-            role = item.get("role") or item.get("from") or item.get("speaker") or item.get("author")
+            role = item.get("role")
+            if role is None:
+                role = item.get("from") or item.get("speaker") or item.get("author")
             content = item.get("content")
             if content is None:
-                content = item.get("value", item.get("text"))
+                content = item.get("value")
+                if content is None:
+                    content = item.get("text")
         elif isinstance(item, list | tuple) and len(item) == 2:
             role, content = item
         else:
             raise Unusable("bad-turn", "a turn must be an object with a role and a text", number)
-        if type(content) is str and type(role) is str and role in ROLES:
-            turns.append(Turn(ROLES[role], content))
+        if type(content) is str and type(role) is str and (known := ROLES.get(role)):
+            turns.append(Turn(known, content))
             continue
         if isinstance(content, list | dict):
             content = _parts(content, number)

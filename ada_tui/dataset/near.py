@@ -2,7 +2,7 @@
 
 Two texts belong together when rapidfuzz's token_set_ratio is at least 85, or when they share at least half of their
 character 5-grams (Jaccard); clusters are the connected components. Not here: what to do with them (`split.py`,
-`check.py`). Anybody may import it.
+`checks.py`). Anybody may import it.
 """
 
 from __future__ import annotations

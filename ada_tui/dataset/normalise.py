@@ -1,7 +1,7 @@
 """A chat in the order that training needs: an optional system turn, then user and assistant in turns.
 
 What can be put right without guessing is put right and noted; what cannot makes the chat unusable. Not here: reading
-(`read.py`, `formats.py`), comparing chats with each other (`check.py`). Anybody may import it.
+(`read.py`, `formats.py`), comparing chats with each other (`checks.py`). Anybody may import it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,10 @@ def normalise(chat: Chat, look_inside: bool = True) -> Normal:
         numbered = _inspected(numbered, normal)
     if not _in_order(numbered, normal):
         _put_in_order(numbered, chat, normal)
-    if sum(len(turn.content) for turn in normal.turns) > OVER_LONG:
-        size = sum(len(turn.content) for turn in normal.turns)
+    size = 0
+    for turn in normal.turns:
+        size += len(turn.content)
+    if size > OVER_LONG:
         normal.notes.append((None, "over-long", f"the chat has {size:,} characters"))
     return normal
 

@@ -1,6 +1,6 @@
 """Train and held-out: whole topic clusters go to one side, every kind is represented on both, the seed decides which.
 
-Not here: writing files (`prepare.py`). Anybody may import it.
+Not here: writing files (`prepared.py`). Anybody may import it.
 """
 
 from __future__ import annotations

@@ -22,15 +22,19 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _TAIL = "\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _MOJIBAKE = re.compile(f"(?:[ÂÃÐÑ][{_TAIL}]|[âã][{_TAIL}][{_TAIL}]|ð[{_TAIL}][{_TAIL}][{_TAIL}])+")
 
-SIGNS = (b"{{", b"<|", b"</", b"<s>", b"<pad>", b"<eos>", b"<bos>", b"<unk>", b"_of_turn>", b"INST]", b"[PAD]", b"\x7f")
-"""A JSON line of ASCII without a backslash-u that holds none of these needs no look at its texts."""
-
 
 def clean_line(line: bytes) -> bool:
-    """Is every text in this line of JSON surely free of faults? The cheap test that spares most rows the dear one."""
-    if not line or not line.isascii() or b"\\u" in line:
+    """Is every text in this line of JSON surely free of faults? The cheap test that spares most rows the dear one.
+
+    Searching for one byte is much cheaper than for several, so that comes first.
+    """
+    if not line or not line.isascii() or b"\x7f" in line or b"<" in line:
         return False
-    return not any(sign in line for sign in SIGNS)
+    if b"\\" in line and b"\\u" in line:
+        return False
+    if line.count(b"[") > 1 and (b"[PAD]" in line or b"INST]" in line):
+        return False
+    return b"{{" not in line
 
 
 def inspect(text: str) -> tuple[str, list[Note]]:

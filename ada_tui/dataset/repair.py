@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from ada_tui.dataset.check import Checked, Report, scan
+from ada_tui.dataset.checks import Checked, Report, scan
 from ada_tui.dataset.formats import COLUMNS, LISTS
 from ada_tui.dataset.problems import Problem
 from ada_tui.dataset.rows import clean_surrogates

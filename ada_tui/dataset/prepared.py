@@ -1,6 +1,6 @@
 """From the chats of a workspace to its prompt rows: read, split, written once, reused while nothing changed.
 
-Not here: the checks with their messages (`check.py`). Anybody may import it.
+Not here: the checks with their messages (`checks.py`). Anybody may import it.
 """
 
 from __future__ import annotations

@@ -124,13 +124,19 @@ class _Pass:
                 report.add(item)
                 continue
             line, value, raw, notes = item
-            inner = unwrap(value)
-            for one in [value] if inner is None else inner:
+            waiting = [value]
+            while waiting:
+                one = waiting.pop()
                 report.rows += 1
                 try:
                     checked = self.chat(name, line, one, raw, notes)
                 except Unusable as error:
-                    report.add(Problem(name, line, error.turn, error.code, error.message))
+                    inner = unwrap(one) if error.code == "unknown-format" else None
+                    if inner is None:
+                        report.add(Problem(name, line, error.turn, error.code, error.message))
+                    else:
+                        report.rows -= 1
+                        waiting += reversed(inner)
                     continue
                 report.ok += 1
                 yield checked
@@ -143,19 +149,23 @@ class _Pass:
         report = self.report
         report.formats[chat.format] += 1
         report.with_reference += normal.complete
-        changes = [(None, *note) for note in notes] + normal.notes
+        changes = normal.notes
+        if notes:
+            changes[:0] = [(None, *note) for note in notes]
         if chat.columns:
             changes += _columns(chat)
         identity = self._id(chat, line, changes) if chat.id is not None else ""
-        self._system(name, line, normal.system)
+        if normal.system is not None:
+            self._system(name, line, normal.system)
         if normal.complete and (filler := filler_of(normal.turns[-2].content, normal.turns[-1].content)):
             changes.append((None, "filler-reply", filler))
         for turn, code, message in changes:
             report.add(Problem(name, line, turn, code, message))
-        if len(self.prompts) < NEAR_LIMIT:
-            self.prompts.append((name, line, "\n".join(turn.content for turn in normal.turns if turn.role == "user")))
-        else:
-            report.near_checked = False
+        if report.near_checked:
+            said = "\n".join([turn.content for turn in normal.turns if turn.role == "user"])
+            self.prompts.append((name, line, said))
+            if len(self.prompts) > NEAR_LIMIT:
+                report.near_checked, self.prompts = False, []
         return Checked(name, line, chat, normal, identity, tuple(changes))
 
     def _once(self, line: int, normal: Normal) -> None:
@@ -189,9 +199,9 @@ class _Pass:
         line, file = place & ((1 << 40) - 1), place >> 40
         return f"on line {line}" if file == self.place >> 40 else f"on line {line} of {self.files[file]}"
 
-    def _system(self, name: str, line: int, system: str | None) -> None:
+    def _system(self, name: str, line: int, system: str) -> None:
         systems = self.report.systems
-        if system is not None and (system in systems or len(systems) < 100):
+        if system in systems or len(systems) < 100:
             systems[system] += 1
             if len(systems) == 2 and self.system_at is None:
                 self.system_at = (name, line)
@@ -226,17 +236,18 @@ def _columns(chat: Chat) -> list[tuple[int | None, str, str]]:
     return found
 
 
+OPENING, CLOSING = 100, 160
+"""Characters at both ends of a reply in which filler is looked for: it opens and closes replies."""
 _FILLER = (
-    "great question", "good question", "excellent question", "as an ai", "language model", "happy to", "glad to help",
-    "let me know", "feel free", "hope this helps", "hope that helps", "assist you", "certainly", "absolutely",
-    "of course", "important to note", "don't hesitate", "anything else", "delve",
+    " question", "as an ai", "language model", "happy to", "glad to", "let me know", "feel free", "hope th", "assist",
+    "certainly", "absolutely", "of course", "important to", "hesitate", "anything else",
 )  # fmt: skip
 """A reply without any of these is not worth the rule's time."""
 
 
 def filler_of(prompt: str, reply: str) -> str | None:
     """A sentence about the filler in a reply that is bad enough to be a bad reference, or None."""
-    lower = reply.lower()
+    lower = f"{reply[:OPENING]} {reply[-CLOSING:]}".lower()
     for sign in _FILLER:
         if sign in lower:
             break
