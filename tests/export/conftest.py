@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sysconfig
 import tarfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -121,3 +121,17 @@ def new_adapter(base: Path, folder: Path, *, std: float = 0.05, **lora: object) 
             torch.nn.init.normal_(weight, std=std)
     model.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one megabyte."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("a small file system needs root: " + mounted.stderr.strip())
+    yield folder
+    subprocess.run(["umount", folder], check=True)
