@@ -52,6 +52,8 @@ def test_init_then_runs(tmp_path: Path) -> None:
         (("train", "--group", "1"), 2, "range"),
         (("train", "--kind", "sft", "--group", "8"), 2, "--group is for --kind grpo"),
         (("train", "--kind", "sft", "--from", "base"), 2, "--from is for --kind grpo"),
+        (("train", "--kind", "dpo", "--group", "8"), 2, "--group is for --kind grpo"),
+        (("train", "--kind", "dpo", "--from", "nobody"), 2, "no run 'nobody'"),
         (("score", "missing.jsonl"), 2, "missing.jsonl"),
         (("data", "check", "missing.jsonl"), 2, "missing.jsonl"),
     ],

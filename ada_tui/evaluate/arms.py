@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from ada_tui import jobs, launch, runs
-from ada_tui.dataset import load_rows
 from ada_tui.errors import BadInput, JobFailed
-from ada_tui.evaluate.candidates import write_best, write_pairs
+from ada_tui.evaluate.candidates import start_sampling, write_best, write_pairs
 from ada_tui.evaluate.costs import job_minutes
 from ada_tui.evaluate.honesty import job_of
 from ada_tui.jobs import JobDir
@@ -42,8 +41,6 @@ ARMS: Mapping[str, str] = {
 USUAL = ("base", "sft", "grpo")
 """What is compared when nobody chooses: nothing has to be trained for it."""
 
-CANDIDATES = 8
-"""Replies to each training prompt that rft and dpo learn from."""
 POLL = 0.5
 """Seconds between two looks at jobs that run side by side."""
 
@@ -260,16 +257,12 @@ def _seeded(settings: Settings, seed: int) -> Settings:
 
 
 def _start_candidates(comparison: Comparison, sft: Policy) -> JobDir:
-    workspace, settings, run = comparison.workspace, comparison.settings, comparison.run
+    workspace, run = comparison.workspace, comparison.run
     spec = run.job()
-    arm = runs.Arm(of=run.id, name="candidates", job=spec)
-    rows = load_rows(workspace.root / str(spec.data["train"]))
-    prompts = [{"prompt": row.prompt, "history": row.history, "row": row.row.to_columns()} for row in rows]
-    cap = settings.evaluate.model_copy(update={"max_completion": settings.grpo.max_completion, "top_p": 1.0})
-    chosen = settings.model_copy(update={"evaluate": cap})
-    return runs.start_sample(
-        workspace, chosen, sft, prompts, n=CANDIDATES, title=f"replies for rft and dpo of {run.id}", arm=arm
-    )
+    return start_sampling(
+        workspace, comparison.settings, sft, workspace.root / str(spec.data["train"]),
+        title=f"replies for rft and dpo of {run.id}", arm=runs.Arm(of=run.id, name="candidates", job=spec),
+    )  # fmt: skip
 
 
 def _start_from_candidates(comparison: Comparison, settings: Settings, arm: runs.Arm, sft: Policy) -> JobDir:

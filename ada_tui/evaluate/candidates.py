@@ -1,4 +1,4 @@
-"""From sampled groups to what rejection SFT and DPO learn from: the best of a group, and (best, worst) pairs.
+"""What rejection SFT and DPO learn from: replies to the training prompts, the best of each group, (best, worst) pairs.
 
 The groups are those of a sample job on the *training* prompts; totals are recomputed under the configuration given.
 Files are written beside the groups, in the sample job's directory. Anybody may import it.
@@ -13,16 +13,33 @@ from typing import Any
 
 import orjson
 
-from ada_tui.dataset.rows import PromptRow, write_rows
+from ada_tui import runs
+from ada_tui.dataset.rows import PromptRow, load_rows, write_rows
 from ada_tui.errors import BadInput
 from ada_tui.jobs import JobDir, write_atomic
 from ada_tui.protocol import Group
+from ada_tui.settings import Settings
+from ada_tui.workspace import Workspace
 from rewards import RewardConfig
 from rewards.combine import total
 from rewards.types import RawScores, Row
 
 GAP = 0.05
 """Least difference of totals between best and worst for a pair: one step of the scale."""
+
+
+REPLIES = 8
+"""Replies to each training prompt."""
+
+
+def start_sampling(
+    workspace: Workspace, settings: Settings, who: runs.Policy, train: Path, *, title: str, arm: runs.Arm | None = None
+) -> JobDir:
+    """Sample `REPLIES` replies of `who` to every row of `train`, as GRPO would sample them. Raises BadInput."""
+    prompts = [{"prompt": row.prompt, "history": row.history, "row": row.row.to_columns()} for row in load_rows(train)]
+    like_grpo = {"max_completion": settings.grpo.max_completion, "top_p": settings.grpo.top_p}
+    chosen = settings.model_copy(update={"evaluate": settings.evaluate.model_copy(update=like_grpo)})
+    return runs.start_sample(workspace, chosen, who, prompts, n=REPLIES, title=title, arm=arm)
 
 
 def write_best(job: JobDir, config: RewardConfig) -> Path:

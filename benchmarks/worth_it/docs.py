@@ -7,7 +7,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ada_tui.evaluate.arms import ARMS, CANDIDATES
+from ada_tui.evaluate.arms import ARMS
+from ada_tui.evaluate.candidates import REPLIES
 from ada_tui.evaluate.report.figures import SUMMARY
 from ada_tui.evaluate.report.markdown import code, table
 from ada_tui.jobs import JobDir
@@ -27,7 +28,7 @@ def page() -> str:
     text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         answer="\n".join(_answer(read_result("worth_it"))),
         arms="\n".join(table(["arm", "what it is"], [[f"`{name}`", what] for name, what in ARMS.items()])),
-        candidates=CANDIDATES,
+        candidates=REPLIES,
         variants="\n".join(_variants(variants)) if variants else "",
     )
     return text.rstrip() + "\n"

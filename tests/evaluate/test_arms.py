@@ -32,6 +32,8 @@ def workspace(bench: Any) -> Workspace:
         for i, (prompt, gold) in enumerate((("What do cows drink?", "water"), ("What's up above us?", "sky")))
     ]
     write_rows(bench.root / "held_out.jsonl", held_out)
+    (bench.root / "items.jsonl").write_text('{"id": "legs", "prompt": "How many legs has a spider?", "any": ["8"]}\n')
+    (bench.root / "neutral.txt").write_text("A lock lifts a boat from one level of a canal to the next.\n")
     return init(bench.root)
 
 
@@ -43,8 +45,13 @@ def settings(workspace: Workspace, bench: Any) -> Settings:
             "lora": {"rank": 4, "alpha": 8},
             "sft": {"steps": 2, "rows_per_step": 4, "max_length": 256},
             "grpo": {"max_completion": 12},
-            "dpo": {"steps": 1, "pairs_per_step": 2, "max_length": 256},
-            "evaluate": {"samples": 2, "max_completion": 12},
+            "dpo": {"steps": 3, "pairs_per_step": 2, "max_length": 256, "learning_rate": 1e-3},
+            "evaluate": {
+                "samples": 2,
+                "max_completion": 12,
+                "regression": "items.jsonl",
+                "neutral": "neutral.txt",
+            },
         }
     )
 
@@ -54,13 +61,21 @@ def ended(job: JobDir) -> JobDir:
     return job
 
 
+def run(job: JobDir) -> JobDir:
+    launch.start(job)
+    return ended(job)
+
+
+@pytest.mark.model
+@pytest.mark.timeout(1800)
 def test_every_arm_is_trained_measured_and_found_again(bench: Any, workspace: Workspace, settings: Settings) -> None:
     data = {"train": "rows.jsonl", "held_out": "held_out.jsonl"}
-    sft = bench.run("sft", data=data)
-    grpo = bench.run(
+    sft = run(bench.job("sft", data=data))
+    asked = bench.job(
         "grpo", adapter=sft.adapters()[-1][1], steps=2, save_every=1, data=data, withheld=["flattery/great-question"],
         prompts_per_step=2,
     )  # fmt: skip
+    grpo = run(asked)
     comparison = plan(workspace, settings, grpo, ARMS, seeds=2, checkpoints=True)
     assert [task.name for task in comparison.tasks] == [
         "sft_long", "sft_long#1", "candidates", "rft", "rft#1", "dpo", "dpo#1", "grpo#1", "shuffled", "shuffled#1",
@@ -88,7 +103,7 @@ def test_every_arm_is_trained_measured_and_found_again(bench: Any, workspace: Wo
     for arm in ("base", "sft", "grpo"):
         assert found.arms[arm].probes["reference_perplexity"] > 1
         assert found.arms[arm].probes["neutral_perplexity"] > 1
-        assert len(found.regression[arm]) == 36
+        assert list(found.regression[arm]) == ["legs"]
     assert found.arms["bon16"].total >= found.arms["sft"].total
     assert not [finding for finding in found.findings if finding.fatal]
 
@@ -96,9 +111,10 @@ def test_every_arm_is_trained_measured_and_found_again(bench: Any, workspace: Wo
     assert again.tasks == []
 
 
+@pytest.mark.model
 def test_a_failed_arm_is_named_and_trained_anew(bench: Any, workspace: Workspace, settings: Settings) -> None:
     data = {"train": "rows.jsonl", "held_out": "held_out.jsonl"}
-    sft = bench.run("sft", data=data)
+    sft = run(bench.job("sft", data=data))
     comparison = plan(workspace, settings, sft, ["base", "sft", "rft"])
     started: list[JobDir] = []
     killed = threading.Event()
