@@ -1,7 +1,7 @@
 """Picks: which reply of a group a person found best, and which weights would have picked the same.
 
 Picks are lines of a job's picks.jsonl, appended and synced one by one, so that none is lost; the newest counts.
-`dataset.preferences` reads the same lines as training pairs. The fit is pairwise logistic over the *exact* total of
+`ada_tui.dataset` reads the same lines as training pairs. The fit is pairwise logistic over the *exact* total of
 `rewards.combine` (weights act by ratio, the guard's is fixed), weights >= 0, pulled towards the present ones.
 
 Not here: any screen, blind A/B between policies (`evaluate.verdicts`). Anybody may import it; scipy and numpy are
@@ -57,6 +57,28 @@ class Pick:
     def decided(self) -> bool:
         """It says that one reply is better than another."""
         return self.chosen != NONE or self.rejected is not None
+
+    def judged(self, verdict: str, index: int) -> Pick:
+        """With one more verdict on completion `index`; the same verdict again takes it back.
+
+        Args:
+            verdict: "best", "reject" or "tie" (`index` does not matter then).
+
+        >>> Pick("g").judged("best", 2).judged("reject", 2)
+        Pick(group='g', chosen=-1, rejected=2, tie=False, row_id='', comment='', who='', time=0.0)
+        """
+        fresh = replace(self, who="", time=0.0)
+        if verdict == "tie":
+            return replace(fresh, chosen=NONE, rejected=None, tie=not self.tie)
+        if verdict == "best":
+            chosen = NONE if self.chosen == index else index
+            return replace(fresh, chosen=chosen, tie=False, rejected=None if self.rejected == chosen else self.rejected)
+        rejected = None if self.rejected == index else index
+        return replace(fresh, rejected=rejected, tie=False, chosen=NONE if self.chosen == rejected else self.chosen)
+
+    def commented(self, words: str) -> Pick:
+        """With another comment."""
+        return replace(self, comment=words, who="", time=0.0)
 
 
 def append(job: JobDir, pick: Pick) -> Pick:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ada_tui import picks
-from ada_tui.dataset.preferences import picks as training_picks
+from ada_tui.dataset.prefer import picks as training_picks
 from ada_tui.jobs import JobDir
 from ada_tui.picks import Judged, Pick
 from rewards import RewardConfig

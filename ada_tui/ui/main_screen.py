@@ -20,9 +20,8 @@ from textual.widgets import ContentSwitcher, Footer
 from ada_tui import jobs
 from ada_tui.errors import BadInput, JobFailed
 from ada_tui.jobs import JobDir
-from ada_tui.picks import Fit, fit
 from ada_tui.settings import Settings
-from ada_tui.ui import actions
+from ada_tui.ui import actions, starting
 from ada_tui.ui.background import tell
 from ada_tui.ui.dialogs.choice import Answer, Choice
 from ada_tui.ui.panes.export import ExportPane, newest_export
@@ -36,11 +35,6 @@ from ada_tui.workspace import Workspace
 from rewards.config import ConfigError, RewardConfig
 
 T = TypeVar("T")
-GREETING = "Morning"
-"""What is sampled when nothing is typed: the prompt Ada is known to over-help on."""
-
-SAMPLES = 8
-"""Completions of a group that is sampled for a typed prompt."""
 
 
 class MainScreen(Screen[None]):
@@ -277,46 +271,12 @@ class MainScreen(Screen[None]):
         self.app.push_screen(Runs(listed(self.workspace)), opened)
 
     @on(ReviewPane.SampleWanted)
-    def _ask_prompt(self) -> None:
-        from ada_tui.ui.dialogs.ask_text import AskText
+    def _sample(self) -> None:
+        starting.ask_and_sample(self)
 
-        def asked(prompt: str | None) -> None:
-            if prompt is not None:
-                self._sample(prompt or GREETING)
-
-        live = self.main is not None and self.main.live and self.main.job.kind == "grpo"
-        who = f"{self.main.id}, between two steps" if live and self.main else self._speaker()
-        question = f"{SAMPLES} replies by {who}. What does the person say?"
-        self.app.push_screen(AskText("Sample now", question, example=GREETING), asked)
-
-    def _speaker(self) -> str:
-        """Who answers a typed prompt: the open run's newest adapter, or what the run started from."""
-        if self.main is None:
-            return "base"
-        if self.main.dir.adapters():
-            return self.main.id
-        return self.main.job.parent or "base"
-
-    def _sample(self, prompt: str) -> None:
-        main = self.main
-        if main is not None and main.live and main.job.kind == "grpo":
-            main.probe(prompt, SAMPLES)
-            self.notify("Asked the running job; the group appears between two steps.", timeout=4, markup=False)
-            return
-        speaker = self._speaker()
-
-        def work() -> JobDir:
-            from ada_tui import runs
-
-            who = runs.policy(self.workspace, speaker)
-            asked = {"prompt": prompt, "history": [], "row": {}}
-            return runs.start_sample(self.workspace, self.settings, who, [asked], n=SAMPLES)
-
-        self.in_background("starting to sample", work, self._follow_sample)
-
-    def _follow_sample(self, job: JobDir) -> None:
-        session = self._session(job)
-        self.review.add_samples(session)
+    def follow_sample(self, job: JobDir) -> None:
+        """Show the group that `job` samples, beside the open run's."""
+        self.review.add_samples(self._session(job))
 
     @on(ReviewPane.KeepWanted)
     def _keep(self, message: ReviewPane.KeepWanted) -> None:
@@ -337,66 +297,16 @@ class MainScreen(Screen[None]):
 
     @on(ReviewPane.FitWanted)
     def _fit(self, message: ReviewPane.FitWanted) -> None:
-        from ada_tui.ui.dialogs.fitted import Fitted
-
-        def work() -> Fit | None:
-            return fit(message.judged, message.config)
-
-        def show(found: Fit | None) -> None:
-            def answered(wanted: bool | None) -> None:
-                if wanted and found is not None:
-                    config = message.config
-                    for name, value in found.weights.items():
-                        config = config.with_weight(name, value)
-                    self.review.turn(config)
-
-            if found is None:
-                self.notify("These picks say nothing that a rule could learn from.", severity="warning")
-            else:
-                self.app.push_screen(Fitted(found, message.config, message.prompts), answered)
-
-        self.in_background("learning from your picks", work, show)
+        starting.learn_from_picks(self, message)
 
     # -- training
 
     @on(TrainPane.NewWanted)
     def _new_run(self) -> None:
-        def chosen(key: str | None) -> None:
-            if key:
-                self._fill_form({"s": "sft", "g": "grpo"}[key])
+        starting.ask_and_train(self)
 
-        answers = [Answer("s", "SFT: teach the chats to a new adapter"), Answer("g", "GRPO: go on with the rules")]
-        self.app.push_screen(Choice("New run", "What should be trained?", answers), chosen)
-
-    def _fill_form(self, kind: str) -> None:
-        from ada_tui import runs
-        from ada_tui.ui.dialogs.new_run import NewRun, RunWanted
-
-        try:
-            policy = runs.start_of_grpo(self.workspace, self.settings)
-        except BadInput as error:
-            self.complain(error)
-            return
-        words = (
-            f"Starts at {policy.name}: {policy.reason}."
-            if kind == "grpo"
-            else "Trains a new adapter on the base model."
-        )
-
-        def filled(wanted: RunWanted | None) -> None:
-            if wanted is None:
-                return
-
-            def work() -> JobDir:
-                if wanted.kind == "sft":
-                    return runs.start_sft(self.workspace, wanted.settings)
-                return runs.start_grpo(self.workspace, wanted.settings, policy)
-
-            self.in_background(f"starting {wanted.kind.upper()}", work, self._follow_run)
-
-        self.app.push_screen(NewRun(self.workspace, self.settings, kind, words), filled)
-
-    def _follow_run(self, job: JobDir) -> None:
+    def follow_run(self, job: JobDir) -> None:
+        """Open the run that was just started."""
         self.open_run(job)
         self.show_page("train")
 
@@ -423,24 +333,12 @@ class MainScreen(Screen[None]):
 
     @on(ExportPane.Wanted)
     def action_export_now(self) -> None:
-        main = self.main
-        if main is None or not main.dir.adapters():
-            self.show_page("export")
-            self.notify("Open a run that has an adapter first.", severity="warning", markup=False)
-            return
-        if self.exporting is not None and self.exporting.live:
-            self.show_page("export")
-            return
-
-        def work() -> JobDir:
-            from ada_tui import runs
-
-            return runs.start_export(self.workspace, self.settings, runs.policy(self.workspace, main.id), main.dir)
-
         self.show_page("export")
-        self.in_background("starting the export", work, self._follow_export)
+        if self.exporting is None or not self.exporting.live:
+            starting.export(self)
 
-    def _follow_export(self, job: JobDir) -> None:
+    def follow_export(self, job: JobDir) -> None:
+        """Watch the export that was just started; deliver it when there is a host."""
         self._open_export(job)
         self._to_deliver = job if self.settings.export.host else None
 

@@ -105,13 +105,12 @@ def screen(pilot: Pilot[None]) -> MainScreen:
     return found
 
 
-async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 15.0) -> None:
+async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until `condition` holds. Fails the test when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
-        await pilot.pause()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
     await pilot.pause()
 
 

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 
 from ada_tui.workspace import Workspace
-from tests.ui.conftest import opened, screen, until
+from tests.ui.conftest import opened, screen, shown, until
 
 STORED = Path(__file__).parent.parent / "snapshots"
 FROZEN = Path(__file__).parent / "frozen"
@@ -89,15 +89,15 @@ async def _read(pilot: Pilot[None]) -> None:
 
 
 async def _still(pilot: Pilot[None]) -> None:
-    """Until two pictures in a row are the same."""
+    """Until nothing changes any more on the screen."""
     seen = [""]
 
     def same() -> bool:
-        now = picture(pilot)
+        now = shown(pilot)
         if now == seen[-1]:
             seen.append(now)
         else:
             seen[:] = [now]
-        return len(seen) > 6 and screen(pilot).review._sweep is None
+        return len(seen) > 15 and screen(pilot).review._sweep is None
 
     await until(pilot, same)

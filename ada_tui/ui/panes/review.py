@@ -6,7 +6,6 @@ The page shows and asks; jobs are started by the main screen.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -18,13 +17,16 @@ from textual.message import Message
 
 from ada_tui.errors import BadInput
 from ada_tui.finding import Order, find, orders
-from ada_tui.picks import NONE, Judged, Pick
+from ada_tui.picks import Judged, Pick
 from ada_tui.protocol import Group, NotARecord
 from ada_tui.ranking import Ranking, Summary
 from ada_tui.store import GroupEntry
 from ada_tui.ui import actions
 from ada_tui.ui.dialogs.ask_text import AskText
+from ada_tui.ui.panes.review_cards import Evidence, views
+from ada_tui.ui.panes.review_empty import say_why
 from ada_tui.ui.session import Session
+from ada_tui.ui.undo import Undo
 from ada_tui.ui.widgets.card import CardView
 from ada_tui.ui.widgets.cards import Cards
 from ada_tui.ui.widgets.empty import Empty
@@ -32,16 +34,8 @@ from ada_tui.ui.widgets.prompt_head import PromptHead
 from ada_tui.ui.widgets.prompt_list import PromptList
 from ada_tui.ui.widgets.weights import WeightsPanel
 from ada_tui.ui.widgets.why import Why
-from rewards import combine
-from rewards.card import score
 from rewards.config import RewardConfig
-from rewards.types import Card, Row
-
-UNDO = 500
-"""Changes of the weights that can be taken back."""
-
-SCORED = 256
-"""Cards with spans that are kept."""
+from rewards.types import Card
 
 
 class ReviewPane(Vertical):
@@ -84,13 +78,12 @@ class ReviewPane(Vertical):
         self.ranking = Ranking(RewardConfig(), RewardConfig())
         self._group: Group | None = None
         self._entry: GroupEntry | None = None
-        self._cards: dict[tuple[GroupEntry, int], Card] = {}
+        self._evidence = Evidence()
         self._sweep: Iterator[Summary] | None = None
         self._sweep_again = False
         self._query = ""
         self._order = 0
-        self._past: list[RewardConfig] = []
-        self._future: list[RewardConfig] = []
+        self._undo = Undo[RewardConfig]()
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -110,8 +103,7 @@ class ReviewPane(Vertical):
     def rank_by(self, config: RewardConfig) -> None:
         """Rank by `config`, which is also what edits are compared with."""
         self.ranking = Ranking(config, config)
-        self._past, self._future = [], []
-        self._cards.clear()
+        self._undo = Undo()
         self.query_one("#weights", WeightsPanel).show(config, config)
         self._show_entries()
         self._start_sweep()
@@ -186,7 +178,7 @@ class ReviewPane(Vertical):
         config = session.rewards()
         weights = self.query_one("#weights", WeightsPanel)
         if config.fingerprint() != self.ranking.config.fingerprint():
-            self._use(config)
+            self.ranking.turn(config)
             self._rerank()
         applied = session.store.applied
         if applied is not None and applied.error is None and applied.version == session.control.version:
@@ -211,39 +203,8 @@ class ReviewPane(Vertical):
 
     def _say_why_empty(self) -> None:
         nothing = self.query_one("#nothing", Empty)
-        if not nothing.display:
-            return
-        if self._query:
-            self._say_nothing_found(nothing)
-            return
-        sampling = next((s for s in reversed(self.samples) if not s.store.groups), None)
-        session = sampling or self.main
-        if session is None:
-            nothing.say(
-                "Nothing to review yet",
-                "A run brings groups of completions, scored by every reward. Ways to the first one:",
-                [("d", "demo: the whole loop, small model"), ("s", "sample a group for your prompt"),
-                 ("F3", "train on your own chats and model"), ("o", "open a past run")],
-            )  # fmt: skip
-        elif session.live:
-            stage = session.store.stage
-            nothing.say(
-                f"{session.id} has no groups yet",
-                f"It is at: {stage.name} {stage.detail}" if stage else "The worker is starting.",
-                [("F3", "watch it")],
-            )
-        else:
-            reason = session.status.reason or f"It ended as {session.status.name} without one."
-            nothing.say(
-                f"{session.id} holds no groups", reason, [("s", "sample a group now"), ("o", "open another run")]
-            )
-
-    def _say_nothing_found(self, nothing: Empty) -> None:
-        nothing.say(
-            "No prompt is like that",
-            f"Looked for: {self._query}",
-            [("/", "look for something else; nothing typed shows all")],
-        )
+        if nothing.display:
+            say_why(nothing, self.main, self.samples, self._query)
 
     @on(PromptList.Moved, "#prompts")
     def _show_group(self) -> None:
@@ -269,23 +230,9 @@ class ReviewPane(Vertical):
         home = self.home(entry) if entry is not None else None
         if entry is None or group is None or home is None:
             return
-        ranked, moved = self.ranking.now(entry), self.ranking.moved(entry)
-        advantages, over_batch = self.ranking.advantages(entry, home.store.batch(entry))
-        config = self.ranking.config
-        names = tuple(name for name in combine.reward_names(config) if any(name in raw.rewards for raw in entry.raws))
-        muted = frozenset(name for name in names if not config.weights.get(name))
-        last, pick = max(ranked.places, default=0), home.picks.get(entry.id)
-        views = [
-            CardView(
-                index=index, position=position, best=not ranked.dead and ranked.places[index] == 1,
-                worst=not ranked.dead and ranked.places[index] == last, total=ranked.totals[index], moved=moved[index],
-                advantage=advantages[index], over_batch=over_batch, raw=entry.raws[index], names=names, muted=muted,
-                text=group.completions[index].text, words=entry.words[index], tokens=entry.tokens[index],
-                truncated=entry.truncated[index], verdict=_verdict(pick, index),
-            )
-            for position, index in enumerate(ranked.order, 1)
-        ]  # fmt: skip
-        self.query_one("#cards", Cards).show(views, keep=keep)
+        batch = home.store.batch(entry)
+        shown = views(entry, group, self.ranking, batch, home.picks.get(entry.id))
+        self.query_one("#cards", Cards).show(shown, keep=keep)
 
     @on(Cards.Focused)
     def _explain(self, message: Cards.Focused) -> None:
@@ -296,23 +243,9 @@ class ReviewPane(Vertical):
             self.query_one("#cards", Cards).mark(view.index, card.spans)
 
     def _card(self, view: CardView) -> Card | None:
-        """Spans and reasons of one completion under the present lists: scored again, a few milliseconds."""
-        entry, group, config = self._entry, self._group, self.ranking.config
-        if entry is None or group is None or view.index >= len(group.completions):
+        if self._entry is None or self._group is None:
             return None
-        key = (entry, view.index)
-        if key not in self._cards:
-            if len(self._cards) >= SCORED:
-                self._cards.clear()
-            try:
-                row = Row.from_columns(group.row)
-            except ValueError:
-                row = Row()
-            history = [turn.get("content", "") for turn in group.history]
-            self._cards[key] = score(
-                group.prompt, view.text, row, config, history=history, truncated=view.truncated
-            )  # fmt: skip
-        return self._cards[key]
+        return self._evidence.card(self._entry, self._group, view.index, self.ranking.config)
 
     # -- turning weights
 
@@ -322,22 +255,15 @@ class ReviewPane(Vertical):
 
     def turn(self, config: RewardConfig) -> None:
         """Rank everything under `config`, and ask a live run to train with it; undo brings back what was."""
-        self._past = [*self._past[1 - UNDO :], self.ranking.config]
-        self._future = []
+        self._undo.changed(self.ranking.config)
         self._apply(config)
 
     def _apply(self, config: RewardConfig) -> None:
-        self._use(config)
+        self.ranking.turn(config)
         self.query_one("#weights", WeightsPanel).show(config, self.ranking.reference)
         self._rerank()
         if self.main is not None and self.main.live:
             self.main.want_rewards(config)
-
-    def _use(self, config: RewardConfig) -> None:
-        old = self.ranking.config
-        if (config.fillers, config.lexicons, config.parameters) != (old.fillers, old.lexicons, old.parameters):
-            self._cards.clear()  # spans depend on lists, not on weights
-        self.ranking.turn(config)
 
     def _rerank(self) -> None:
         self._show_cards(keep=True)
@@ -406,18 +332,16 @@ class ReviewPane(Vertical):
         self.query_one("#prompts", PromptList).action_first()
 
     def action_undo(self) -> None:
-        if not self._past:
-            self.notify("Nothing to undo.", timeout=2)
-            return
-        self._future.append(self.ranking.config)
-        self._apply(self._past.pop())
+        self._step(self._undo.back(self.ranking.config), "Nothing to undo.")
 
     def action_redo(self) -> None:
-        if not self._future:
-            self.notify("Nothing to redo.", timeout=2)
-            return
-        self._past.append(self.ranking.config)
-        self._apply(self._future.pop())
+        self._step(self._undo.forth(self.ranking.config), "Nothing to redo.")
+
+    def _step(self, config: RewardConfig | None, otherwise: str) -> None:
+        if config is None:
+            self.notify(otherwise, timeout=2)
+        else:
+            self._apply(config)
 
     def action_fit(self) -> None:
         judged, prompts = [], {}
@@ -439,26 +363,15 @@ class ReviewPane(Vertical):
         if entry is None or home is None:
             return
         old = home.picks.get(entry.id) or Pick(entry.id, row_id=entry.row_id)
-        old = dataclasses.replace(old, who="", time=0.0)
-        match message.verdict:
-            case "best":
-                chosen = NONE if old.chosen == view.index else view.index
-                new = dataclasses.replace(old, chosen=chosen, tie=False)
-            case "reject":
-                new = dataclasses.replace(old, rejected=None if old.rejected == view.index else view.index, tie=False)
-            case "tie":
-                new = dataclasses.replace(old, chosen=NONE, rejected=None, tie=not old.tie)
-            case _:
-                self._ask_comment(home, old)
-                return
-        if new.chosen == new.rejected != NONE:
-            new = dataclasses.replace(new, **{"rejected": None} if message.verdict == "best" else {"chosen": NONE})
-        self._save_pick(home, new)
+        if message.verdict == "comment":
+            self._ask_comment(home, old)
+        else:
+            self._save_pick(home, old.judged(message.verdict, view.index))
 
     def _ask_comment(self, home: Session, pick: Pick) -> None:
         def said(words: str | None) -> None:
             if words is not None:
-                self._save_pick(home, dataclasses.replace(pick, comment=words))
+                self._save_pick(home, pick.commented(words))
 
         self.app.push_screen(AskText("Comment", "What makes the difference here?", value=pick.comment), said)
 
@@ -483,10 +396,3 @@ class ReviewPane(Vertical):
         card = self._card(message.view)
         if card is not None and self._group is not None:
             self.post_message(self.LargeWanted(message.view, card, self._group.prompt))
-
-
-def _verdict(pick: Pick | None, index: int) -> str:
-    """The sign of the person's verdict on one completion."""
-    if pick is None:
-        return ""
-    return "★" if pick.chosen == index else "✗" if pick.rejected == index else ""
