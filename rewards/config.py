@@ -86,10 +86,14 @@ class Compiled:
         self.filler_index = PhraseIndex([(entry.pattern, entry.regex) for entry in self.fillers])
         self.fuzzy = fuzzy
         self.lexicon_lines = dict(lexicons)
+        self._lexicons: dict[str, Lexicon] = {}
 
     def lexicon(self, name: str) -> Lexicon:
         """The compiled lexicon of that name; an absent one is empty."""
-        return lexicon(self.lexicon_lines.get(name, ()))
+        found = self._lexicons.get(name)
+        if found is None:
+            found = self._lexicons[name] = lexicon(self.lexicon_lines.get(name, ()))
+        return found
 
 
 @lru_cache(maxsize=16)

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rewards.config import RewardConfig
 from rewards.filler import candidates
@@ -172,6 +173,7 @@ def _begins_low(v: View) -> bool:
     return low > 0 and low >= len(first) / 2
 
 
+@lru_cache(maxsize=64)
 def repetition(words: tuple[str, ...]) -> float:
     """Share of three-word runs that stood in the text before.
 
@@ -297,6 +299,9 @@ _UNSPELT = re.compile(
 )
 
 
+_NO_VOWELS = {ord(c): None for c in "aeiouy"}
+
+
 def _gibberish(v: View) -> float:
     """Share of words that no language would spell so; code aside."""
     words = [w for w in v.words if w.isascii() and w.isalpha()]
@@ -305,9 +310,10 @@ def _gibberish(v: View) -> float:
     return sum(_is_gibberish(w) for w in words) / len(words)
 
 
+@lru_cache(maxsize=16384)
 def _is_gibberish(word: str) -> bool:
     n = len(word)
     if n < 4:
         return False
-    vowels = sum(c in "aeiouy" for c in word)
+    vowels = len(word) - len(word.translate(_NO_VOWELS))
     return vowels == 0 or n > 28 or vowels / n < 0.14 or bool(_UNSPELT.search(word))

@@ -18,11 +18,7 @@ from rewards.types import Result, Row, Span
 _CONTRACTION = re.compile(
     r"(?<![^\W_])[a-z]+'(?:s|t|re|ve|ll|d|m|all|em)(?![^\W_])|(?<![^\W_])'(?:cause|til|em)(?![^\W_])"
 )
-_UNCONTRACTED = re.compile(
-    r"(?<![^\W_])(?:i am|i have|i will|i would|you are|you have|you will|we are|we have|we will|they are|they have"
-    r"|it is|it will|that is|there is|here is|what is|who is|do not|does not|did not|is not|are not|was not|were not"
-    r"|has not|have not|had not|will not|would not|could not|should not|cannot|can not|let us)(?=\s+[^\W_])"
-)
+_FOLLOWED = re.compile(r"\s+[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +50,10 @@ def _marks(v: View, config: RewardConfig) -> Marks:
     casual = without_overlaps(sorted(casual, key=lambda h: (h.start, -h.end)))
     formal = without_overlaps(_strong(config.lexicon("formal"), v))
     stiff = tuple(
-        span for m in _UNCONTRACTED.finditer(tokens.text)
-        if not _kept_whole(m.group(), tokens.text[: m.start()]) and (span := tokens.raw_span(*m.span()))
-    )  # fmt: skip
+        (hit.start, hit.end)
+        for hit in without_overlaps(config.lexicon("uncontracted").find(v))
+        if _FOLLOWED.match(v.plain, hit.end) and not _kept_whole(v, hit)
+    )
     signs = [0.0] * len(v.sentences)
     if signs:
         for hit in casual:
@@ -75,9 +72,13 @@ def _strong(listed: Lexicon, v: View) -> list[Hit]:
     return [hit for hit in listed.find(v) if listed.weights[hit.entry] >= 0.5]
 
 
-def _kept_whole(phrase: str, before: str) -> bool:
+def _kept_whole(v: View, hit: Hit) -> bool:
     """ "I know what it is" cannot be contracted, nor can "how it is going" be called stiff."""
-    return bool(_WH.search(before[-10:])) and phrase in ("it is", "that is", "you are", "they are", "i am", "we are")
+    before = v.plain[max(0, hit.start - 10) : hit.start]
+    return bool(_WH.search(before)) and v.norm[hit.start : hit.end] in _KEPT
+
+
+_KEPT = frozenset({"it is", "that is", "you are", "they are", "i am", "we are"})
 
 
 def _mixed_case(v: View) -> bool:

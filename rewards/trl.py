@@ -94,7 +94,9 @@ class RewardSnapshot:
         texts = [completion_text(completion) for completion in completions]
         rows = _rows(len(texts), columns)
         ids = columns.get("completion_ids")
-        cut = [self.truncated(i) for i in ids] if self.truncated and ids is not None else [False] * len(texts)
+        cut = _flags(columns.get("truncated"), len(texts))
+        if self.truncated and ids is not None:
+            cut = [self.truncated(i) for i in ids]
         groups = _groups(turns, rows)
         cards: list[Card | None] = [None] * len(texts)
         faults: list[tuple[int, Fault]] = []
@@ -233,6 +235,11 @@ def _rows(n: int, columns: Mapping[str, Any]) -> list[Row]:
         name for name in Row.__dataclass_fields__ if isinstance(columns.get(name), list) and len(columns[name]) == n
     ]
     return [Row.from_columns({name: columns[name][i] for name in names}) for i in range(n)]
+
+
+def _flags(column: Any, n: int) -> list[bool]:
+    """A `truncated` column that the rollout brought along, else all False."""
+    return [bool(flag) for flag in column] if isinstance(column, list) and len(column) == n else [False] * n
 
 
 def _groups(turns: Sequence[tuple[str, tuple[str, ...]]], rows: Sequence[Row]) -> list[int]:

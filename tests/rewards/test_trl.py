@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -201,3 +203,27 @@ def test_a_reward_that_hangs_is_stopped_and_given_up(tmp_path: Path) -> None:
 def test_snapshot_without_batches_pickles_small() -> None:
     snapshot = RewardSnapshot(CONFIG, observer=print)
     assert pickle.loads(pickle.dumps(snapshot)).observer is None
+
+
+def test_the_trainer_itself_can_call_them() -> None:
+    """GRPOTrainer's own `_calculate_rewards`, on a stand-in for the trainer."""
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    module = pytest.importorskip("trl.trainer.grpo_trainer", reason="trl is not installed")
+    functions = trl_reward_functions(CONFIG)
+    stand_in = SimpleNamespace(
+        accelerator=SimpleNamespace(device="cpu", is_main_process=True), reward_funcs=list(functions),
+        environments=None, state=SimpleNamespace(global_step=0),
+        reward_func_names=[module.get_callable_name(f) for f in functions],
+        reward_processing_classes=[None] * len(functions),
+        _log_completion_extra=None, _log_metric=None, args=SimpleNamespace(report_to=[]),
+    )  # fmt: skip
+    inputs = [
+        {"prompt": p, "kind": k, "gold": g}
+        for p, k, g in zip(PROMPTS, COLUMNS["kind"], COLUMNS["gold"], strict=True)
+    ]  # fmt: skip
+    calculate = inspect.unwrap(module.GRPOTrainer._calculate_rewards)
+    matrix = calculate(stand_in, inputs, PROMPTS, COMPLETIONS, COLUMNS["completion_ids"])
+    assert stand_in.reward_func_names == [f.__name__ for f in functions]
+    assert matrix.shape == (4, len(functions))
+    ours = torch.tensor([[math.nan if v is None else v for v in column] for column in call(functions).values()]).T
+    assert torch.allclose(matrix, ours, equal_nan=True)
