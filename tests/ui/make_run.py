@@ -37,6 +37,14 @@ from ada_tui.protocol import (
 from ada_tui.workspace import Workspace
 from rewards import RewardConfig, Row, score
 
+PARITY = {
+    "passed": True, "prompts": 8, "problems": [], "advice": "",
+    "rules": {"adapter": 0.761, "f16": 0.761, "q4_k_m": 0.75},
+    "f16": {"agreement": 0.991, "kl": 6e-05, "perplexity": 20.53, "perplexity_adapter": 20.5, "tokens_per_s": 27.5},
+    "q4_k_m": {"agreement": 0.85, "kl": 0.0578, "perplexity": 21.18, "perplexity_adapter": 20.5, "tokens_per_s": 43.8},
+}  # fmt: skip
+"""As an export job reports it."""
+
 START = 1_790_000_000.0
 """Seconds since the epoch at which the fixture's runs begin: fixed, so that pictures do not change."""
 
@@ -282,7 +290,7 @@ def make_export(run: JobDir) -> JobDir:
     events.append(
         Outcome(name="export", time=now, data={
             "gguf": "ada-q4_k_m.gguf", "sha256": "c0ffee" * 10, "modelfile": "Modelfile",
-            "reply": "Morning! You up early or just not slept?", "parity": {"top1": 0.972, "kl": 0.0113}})
+            "reply": "Morning! You up early or just not slept?", "parity": PARITY})
     )  # fmt: skip
     events.append(JobEnded(status="done", time=now))
     events.close()

@@ -142,11 +142,29 @@ def result(session: Session) -> list[Fact]:
         if value := data.get(key):
             shown = session.dir.path / str(value) if key != "sha256" else value
             out.append(Fact(key, str(shown)))
-    out += [Fact(f"{'parity' if n == 0 else ''}", text) for n, text in enumerate(_flat(data.get("parity")))]
+    return out + parity(data.get("parity") or {})
+
+
+def parity(found: dict[str, Any]) -> list[Fact]:
+    """What the comparison of adapter and GGUF found, a line per file."""
+    if "passed" not in found:
+        return []
+    passed = bool(found["passed"])
+    prompts = found.get("prompts", 0)
+    out = [Fact("parity", f"{'passed' if passed else 'failed'} on {prompts} prompts", "good" if passed else "bad")]
+    out += [Fact("", str(problem), "bad") for problem in found.get("problems", ())]
+    rules = found.get("rules", {})
+    for name, measured in found.items():
+        if isinstance(measured, dict) and "agreement" in measured:
+            out.append(
+                Fact(
+                    name,
+                    f"same next token {measured['agreement']:.0%}, KL {measured['kl']:.4f}, "
+                    f"perplexity {measured['perplexity']:.1f} (adapter {measured['perplexity_adapter']:.1f}), "
+                    f"rules {rules.get(name, 0.0):.2f} (adapter {rules.get('adapter', 0.0):.2f}), "
+                    f"{measured['tokens_per_s']:.0f} tokens/s here",
+                )
+            )
+    if advice := found.get("advice"):
+        out.append(Fact("", str(advice), "bad"))
     return out
-
-
-def _flat(value: Any) -> list[str]:
-    if not isinstance(value, dict):
-        return [str(value)] if value is not None else []
-    return [f"{key} {item:.4g}" if isinstance(item, float) else f"{key} {item}" for key, item in value.items()]
