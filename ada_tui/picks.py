@@ -1,7 +1,7 @@
 """Picks: which reply of a group a person found best, and which weights would have picked the same.
 
 Picks are lines of a job's picks.jsonl, appended and synced one by one, so that none is lost; the newest counts.
-`ada_tui.dataset` reads the same lines as training pairs. The fit is pairwise logistic over the *exact* total of
+`ada_tui.dataset.prefer` makes training pairs of them. The fit is pairwise logistic over the *exact* total of
 `rewards.combine` (weights act by ratio, the guard's is fixed), weights >= 0, pulled towards the present ones.
 
 Not here: any screen, blind A/B between policies (`evaluate.verdicts`). Anybody may import it; scipy and numpy are

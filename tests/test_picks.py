@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from ada_tui import picks
-from ada_tui.dataset.prefer import picks as training_picks
 from ada_tui.jobs import JobDir
 from ada_tui.picks import Judged, Pick
 from rewards import RewardConfig
@@ -51,14 +50,13 @@ def test_a_pick_is_on_disk_at_once_and_the_newest_counts(tmp_path: Path) -> None
     assert (found["g2"].rejected, found["g2"].comment) == (5, "[/] \x1b[31m")
 
 
-def test_training_pairs_read_the_same_lines(tmp_path: Path) -> None:
+def test_a_tie_after_a_pick_takes_it_back(tmp_path: Path) -> None:
     job = JobDir(tmp_path)
-    picks.append(job, Pick("g1", chosen=3, rejected=2))
     picks.append(job, Pick("g2", chosen=1))
-    picks.append(job, Pick("g2", tie=True))
-    found = training_picks(job)
-    assert (found["g1"].chosen, found["g1"].rejected) == (3, 2)
-    assert found["g2"].chosen == picks.NONE, "a pick that was taken back makes no pair"
+    picks.append(job, picks.read(job)["g2"].judged("tie", 0))
+    found = picks.read(job)["g2"]
+    assert found.tie
+    assert not found.decided
 
 
 def test_a_pick_says_which_pairs_are_in_order() -> None:
