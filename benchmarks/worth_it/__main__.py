@@ -94,6 +94,7 @@ def result(wanted: Wanted, evaluation: Evaluation) -> dict[str, Any]:
         "profile": wanted.profile,
         "variant": wanted.name,
         "seeds": wanted.seeds,
+        "side_by_side": wanted.side_by_side,
         "device": docs.device_of(evaluation.job),
         "settings": {name: getattr(settings, name).model_dump() for name in SHOWN},
         "withheld_phrases": len(spec.params.get("withheld") or ()),

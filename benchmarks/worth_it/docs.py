@@ -66,7 +66,8 @@ def _answer(result: Mapping[str, Any] | None) -> Iterator[str]:
     yield f"**{headline(found)}**\n"
     yield (
         f"{result['date']}, {figures['device']}; {figures['seeds']} seeds; "
-        f"{figures['withheld_phrases']} phrases withheld; GRPO: {_settings(figures['settings']['grpo'])}.\n"
+        f"{figures['withheld_phrases']} phrases withheld; GRPO: {_settings(figures['settings']['grpo'])}. "
+        f"Minutes are wall time, up to {figures['side_by_side']} jobs side by side.\n"
     )
     for finding in found["findings"]:
         yield f"- {'**INVALID** ' if finding['fatal'] else ''}{finding['words']}"

@@ -32,7 +32,7 @@ th:first-child, td:first-child, td.text, th.text { text-align: left; }
 .pair { display: grid; grid-template-columns: 1fr 1fr; gap: .8rem; margin: .4rem 0 1.4rem; }
 .pair div { border: 1px solid var(--line); padding: .6rem .8rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 40rem) { .pair { grid-template-columns: 1fr; } }
-svg { width: 100%; max-width: 680px; height: auto; display: block; margin: 1rem 0; }
+svg { width: 100%; max-width: 740px; height: auto; display: block; margin: 1rem 0; }
 svg text { font: 13px system-ui, sans-serif; fill: var(--text); }
 svg text.small { font-size: 11px; fill: var(--muted); }
 svg line { stroke: var(--muted); stroke-width: 2; } svg line.grid { stroke: var(--line); stroke-width: 1; }
@@ -110,7 +110,9 @@ def _plane(evaluation: Evaluation) -> str:
         return ""
     series = [
         plots.Series("a", _points(sorted(own, key=lambda p: (p.kl, p.name)))),
-        plots.Series("b", _points(evaluation.ceiling)),
+        plots.Series(
+            "b", [(x, y, "" if not i else name) for i, (x, y, name) in enumerate(_points(evaluation.ceiling))]
+        ),
         plots.Series("none", _points(others)),
     ]
     return plots.plane(

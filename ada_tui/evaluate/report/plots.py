@@ -12,8 +12,8 @@ from html import escape
 
 from ada_tui.text import visible
 
-WIDTH = 680
-LEFT, RIGHT, TOP, ROW = 170, 150, 30, 26
+WIDTH = 740
+LEFT, RIGHT, TOP, ROW = 150, 190, 30, 26
 """Margins and the height of a row, in pixels."""
 
 
@@ -47,14 +47,11 @@ def intervals(title: str, rows: Sequence[Interval]) -> str:
     for index, row in enumerate(rows):
         y = TOP + ROW * index + ROW / 2
         css = "a" if row.low > 0 else "b" if row.high < 0 else "none"
-        mark = "+" if row.low > 0 else "−" if row.high < 0 else "·"
         parts += [
             _text(LEFT - 12, y + 4, row.label, "end"),
             f'<line class="{css}" x1="{scale(row.low):.1f}" x2="{scale(row.high):.1f}" y1="{y}" y2="{y}"/>',
             _mark(css, scale(row.mean), y),
-            _text(
-                WIDTH - RIGHT + 12, y + 4, f"{mark} {row.mean:+.3f} [{row.low:+.3f}, {row.high:+.3f}]", "start", "small"
-            ),
+            _text(WIDTH - RIGHT + 12, y + 4, f"{row.mean:+.3f} [{row.low:+.3f}, {row.high:+.3f}]", "start", "small"),
         ]
     return _svg(title, height, parts)
 
