@@ -1,1 +1,1 @@
-"""Measurements: `python -m benchmarks.NAME` prints tables and writes benchmarks/results/*.json, which docs/ is made from."""
+"""Measurements: `python -m benchmarks.NAME` prints tables and writes benchmarks/results/*.json for docs/."""

@@ -26,7 +26,7 @@ ALLOWANCES = ("code", "list", "header", "link", "tips", "offer", "extra", "langu
 """What a row may permit beyond the plain reply (`Row.allow`)."""
 
 REWARD_NAMES = ("length", "filler", "tone", "uncertainty", "unsolicited")
-"""The built-in rewards, in the order in which they are shown. Guard and substance are not in the list: they are no votes."""
+"""The built-in rewards in the order in which they are shown. Guard and substance are not in it: they are no votes."""
 
 KindSource = Literal["row", "rule", "default"]
 
@@ -129,7 +129,7 @@ class Span:
 class Result:
     """What one reward says of one completion.
 
-    `score` is in {0, 0.05, ..., 1}, or None when this *row* gives the reward no opinion (never because of the completion).
+    `score` is in {0, 0.05, ..., 1}, or None when this *row* gives the reward no opinion (never the completion).
     `why` holds one plain sentence per deduction, ready for the screen.
     """
 

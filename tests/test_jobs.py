@@ -121,7 +121,8 @@ def test_only_one_worker_per_job(job: JobDir) -> None:
         assert owner.pid == os.getpid()
         take = "WorkerLock(JobDir(Path(sys.argv[1]))).__enter__()"
         code = f"import sys; from pathlib import Path; from ada_tui.jobs import JobDir, WorkerLock; {take}"
-        second = subprocess.run([sys.executable, "-c", code, str(job.path)], capture_output=True, text=True, check=False)
+        command = [sys.executable, "-c", code, str(job.path)]
+        second = subprocess.run(command, capture_output=True, text=True, check=False)
         assert "another worker is on this job" in second.stderr
 
 

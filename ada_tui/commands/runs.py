@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +118,7 @@ def control(
         )
 
 
-def _changed_rewards(job: JobDir, wanted: Control, weights: tuple[str, ...], folder: Path | None) -> Mapping[str, Any]:
+def _changed_rewards(job: JobDir, wanted: Control, weights: tuple[str, ...], folder: Path | None) -> dict[str, Any]:
     from rewards import RewardConfig
 
     config = RewardConfig.load(folder) if folder else RewardConfig.from_dict(wanted.rewards or job.job().rewards)

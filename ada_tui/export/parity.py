@@ -21,7 +21,7 @@ AWKWARD = (
     "it's 12:45 on 2024-01-31", "Grüße, 你好, \N{WAVING HAND SIGN}", "a  b\t c\n\n\nd ", "def f(x):\n    return x**2",
     "<|im_start|>user\nhi<|im_end|>\n", "\u202eabc\u202c \ufeff x",
 )  # fmt: skip
-"""Texts on which two tokenisers that are not quite the same come apart. No decomposed accents: Qwen's tokeniser composes
+"""Texts on which two tokenisers that are not quite the same part. No decomposed accents: Qwen's tokeniser composes
 them first and llama.cpp does not, a difference that people's text does not show."""
 
 TIE = 0.1

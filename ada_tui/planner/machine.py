@@ -56,7 +56,6 @@ def this_machine(reserve_gib: float | None = None) -> Machine | None:
     return Machine(name=name, total=total, reserve=_reserve(reserve_gib, total / GIB), here=True)
 
 
-
 def _reserve(gib: float | None, total_gib: float) -> int:
     if gib is None:
         gib = WSL_RESERVE_GIB if under_wsl() else RESERVE_GIB

@@ -14,8 +14,6 @@ from typing import Any
 import orjson
 import pytest
 from click.testing import CliRunner
-from ollama_server import OllamaServer
-from sshd import Sshd
 
 from ada_tui import jobs
 from ada_tui.commands.deliver import deliver as command
@@ -26,6 +24,8 @@ from ada_tui.export.ollama import Ollama, parse
 from ada_tui.jobs import JobDir
 from ada_tui.protocol import Job
 from ada_tui.workspace import Workspace
+from tests.export.ollama_server import OllamaServer
+from tests.export.sshd import Sshd
 
 MODEL = Modelfile(
     gguf="ada-q4_k_m.gguf", template="{{ .Prompt }}", system="You are Ada.", num_ctx=4096, stops=["<|im_end|>"],

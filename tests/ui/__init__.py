@@ -1,1 +1,0 @@
-"""The app, driven by keys."""
