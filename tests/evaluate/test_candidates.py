@@ -6,13 +6,13 @@ from pathlib import Path
 
 import orjson
 import pytest
-import stored
 
 from ada_tui.dataset import load_rows
 from ada_tui.errors import BadInput
 from ada_tui.evaluate.candidates import write_best, write_pairs
 from ada_tui.jobs import JobDir
 from ada_tui.protocol import Job
+from tests.evaluate import stored
 
 FLAT, SPREAD, GATED = stored.rows(3, first=100, split="train")
 

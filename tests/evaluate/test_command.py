@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-import stored
 from click.testing import CliRunner, Result
 
 from ada_tui.cli import app
 from ada_tui.jobs import JobDir
+from tests.evaluate import stored
 
 TRAIN = stored.rows(40, first=100, split="train")
 

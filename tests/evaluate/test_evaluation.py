@@ -6,7 +6,6 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-import stored
 
 from ada_tui.errors import BadInput
 from ada_tui.evaluate import arms_of
@@ -16,6 +15,7 @@ from ada_tui.evaluate.honesty import findings, refuse_leaks
 from ada_tui.evaluate.ship import doubts
 from ada_tui.jobs import JobDir
 from ada_tui.protocol import ControlApplied, Job, Outcome
+from tests.evaluate import stored
 
 HELD_OUT, TRAIN = stored.rows(40), stored.rows(40, first=100, split="train")
 

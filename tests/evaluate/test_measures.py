@@ -7,12 +7,12 @@ import doctest
 from pathlib import Path
 
 import pytest
-import stored
 
 from ada_tui.evaluate import arms_of, diversity, measures, regression
 from ada_tui.evaluate.measures import FALSE_ABSTENTION, KNOWN_ANSWER
 from ada_tui.jobs import JobDir
 from ada_tui.protocol import Job, Outcome
+from tests.evaluate import stored
 
 ROWS = {row.row.kind: row for row in stored.rows(5)}
 

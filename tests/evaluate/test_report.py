@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import stored
 
 from ada_tui.errors import BadInput
 from ada_tui.evaluate.evaluation import Evaluation, read
 from ada_tui.evaluate.report import html, markdown, write, write_beside
 from ada_tui.evaluate.report.plots import ticks_of
 from ada_tui.protocol import Outcome
+from tests.evaluate import stored
 
 HOSTILE = [
     "</bdi></div><script>alert(1)</script>", "\x1b]0;title\x07\x1b[31mred", "a\x00b \ud800", "‮gnirts",

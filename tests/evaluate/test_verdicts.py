@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
-import stored
 
 from ada_tui.evaluate.evaluation import read
 from ada_tui.evaluate.verdicts import blind_rate, questions, record
 from ada_tui.jobs import JobDir
+from tests.evaluate import stored
 
 
 def write(job: JobDir, *lines: object) -> None:

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import pytest
-import stored
 
 from ada_tui.errors import BadInput
 from ada_tui.evaluate.evaluation import read
@@ -17,6 +16,7 @@ from benchmarks import _results
 from benchmarks.worth_it import __main__ as command
 from benchmarks.worth_it import docs, profiles
 from benchmarks.worth_it.run import Wanted
+from tests.evaluate import stored
 
 
 @pytest.fixture
