@@ -184,8 +184,8 @@ def read(job: JobDir) -> Evaluation:
         reference=reference,
         subject=subject,
         arms=arms,
-        differences=_differences(arms, reference, subject, spec.seed),
-        rewards=_rewards(arms[reference], arms[subject], spec.seed),
+        differences=_differences(arms, reference, subject),
+        rewards=_rewards(arms[reference], arms[subject]),
         seeds=_seeds(job, config, arms[reference], arms[subject]),
         gates=gates(arms[reference], arms[subject], arms.get("shuffled"), blind),
         blind=blind,
@@ -198,24 +198,24 @@ def read(job: JobDir) -> Evaluation:
     )
 
 
-def _differences(arms: Mapping[str, Arm], reference: str, subject: str, seed: int) -> list[Difference]:
+def _differences(arms: Mapping[str, Arm], reference: str, subject: str) -> list[Difference]:
     """Base against reference, reference against every other arm, then the subject against base, control and ceiling."""
     others = [name for name in arms if name not in (reference, "base")]
     pairs = [("base", reference)] if "base" in arms and reference != "base" else []
     pairs += [(reference, name) for name in others]
     rivals = [name for name in arms if name not in (reference, subject) and (name != "base" or reference != "base")]
     pairs += [(name, subject) for name in rivals]
-    return [paired_difference(a, b, arms[a].totals, arms[b].totals, seed=seed) for a, b in pairs]
+    return [paired_difference(a, b, arms[a].totals, arms[b].totals) for a, b in pairs]
 
 
-def _rewards(reference: Arm, subject: Arm, seed: int) -> list[RewardDifference]:
+def _rewards(reference: Arm, subject: Arm) -> list[RewardDifference]:
     found: dict[str, tuple[Difference, float]] = {}
     for name, ours in subject.rewards.items():
         theirs = reference.rewards.get(name, {})
         shared = sorted(ours.keys() & theirs.keys())
         if len(shared) >= 2:
-            difference = paired_difference(reference.name, subject.name, theirs, ours, seed=seed)
-            found[name] = difference, sign_flip_p([ours[key] - theirs[key] for key in shared], seed=seed)
+            difference = paired_difference(reference.name, subject.name, theirs, ours)
+            found[name] = difference, sign_flip_p([ours[key] - theirs[key] for key in shared])
     adjusted = holm({name: p for name, (_, p) in found.items()})
     return [RewardDifference(name, difference, adjusted[name]) for name, (difference, _) in found.items()]
 

@@ -37,7 +37,9 @@ def code(text: str) -> str:
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
     arms = list(evaluation.arms)
-    yield from (f"# Was it worth it? {evaluation.job.id}", "", headline(evaluation), "")
+    yield from (f"# Was it worth it? {evaluation.job.id}", "", headline(evaluation))
+    if evaluation.findings:
+        yield ""
     for finding in evaluation.findings:
         yield f"- {'**INVALID** ' if finding.fatal else ''}{visible(finding.words)}"
     yield from ("", "## Gates", "")
