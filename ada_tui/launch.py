@@ -212,7 +212,7 @@ def _backwards(path: Path, block: int = 1 << 16) -> Iterator[Event]:
 def _why_dead(job: JobDir, child: subprocess.Popen[bytes] | None) -> str:
     """One line from the exit code (when we started it), the last memory reading, the disk and the log's last line."""
     hints = []
-    if child is not None and child.returncode is not None and child.returncode < 0:
+    if child is not None and (child.poll() or 0) < 0:  # polled again: it may have ended since it was last looked at
         hints.append(f"killed by {signal.Signals(-child.returncode).name}")
     elif not (job.path / "events.jsonl").exists():
         hints.append("the worker never started")

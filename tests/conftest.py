@@ -124,7 +124,7 @@ class Bench:
         return LoraSettings(rank=4, alpha=8).model_dump()
 
     @staticmethod
-    def wait(condition: Callable[[], Any], job: JobDir | None = None, seconds: float = 180.0) -> Any:
+    def wait(condition: Callable[[], Any], job: JobDir | None = None, seconds: float = 300.0) -> Any:
         """The first true value of `condition`, polled; fails with the end of the worker's log when none comes."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -27,14 +27,14 @@ from ada_tui.worker.generate import Sampled, sample_groups
 from ada_tui.worker.lengths import completion_cap
 from ada_tui.worker.probe import Probes
 from ada_tui.worker.sample import ROWS, sampling
-from ada_tui.worker.scoring import Asked, Scorer, own_rewards, reward_config
+from ada_tui.worker.scoring import Asked, Scorer, scorer_of
 
 
 def run(context: JobContext) -> None:
     params = context.job.params
     arms = {str(name): context.resolve(str(folder)) if folder else None for name, folder in _arms(context).items()}
     rows = spread(load_rows(context.path_of(context.job.data, "held_out")), int(params.get("prompts", 0)))
-    scorer = Scorer(reward_config(context), own_rewards(context))
+    scorer = scorer_of(context)
     context.started(steps=len(rows) * len(arms))
     loaded = choose(context)[0].load(context, train=False, adapter="")
     model = _with_adapters(loaded.model, arms)

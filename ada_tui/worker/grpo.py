@@ -33,7 +33,7 @@ from ada_tui.worker.training import effective, prepare, quiet_trainer, report_to
 from rewards import trl_reward_functions
 from rewards.trl import TruncationDetector
 
-AT_ONCE = 16
+AT_ONCE = 8
 """Completions one device computes at the same time while learning."""
 
 WARM_UP = 0.03
@@ -49,7 +49,8 @@ def run(context: JobContext) -> None:
     if len(rows) < batch.prompts:
         raise BadInput(f"only {len(rows)} training rows; set grpo.prompts_per_step to at most {len(rows)}")
     steps = int(params["steps"])
-    config, own = reward_config(context), own_rewards(context)
+    own = own_rewards(context)
+    config = reward_config(context, own)
     context.started(steps=steps)
     backend, _ = choose(context)
     loaded = backend.load(context, train=True)
@@ -64,10 +65,12 @@ def run(context: JobContext) -> None:
         context, policy=lambda: f"{context.job.id}:step-{bridge.step}", lengths=lambda: snapshot.lengths,
         histories={row.id: row.history for row in rows},
     )  # fmt: skip
-    snapshot = Snapshot(config, own=own, truncated=TruncationDetector(cap, ending_ids(loaded.model)), observer=recorder)
+    snapshot = Snapshot(
+        config, own=own.rewards, truncated=TruncationDetector(cap, ending_ids(loaded.model)), observer=recorder
+    )
     bridge = GrpoBridge(
         context, steps=steps, save_every=int(params["save_every"]), iterations=int(params["iterations"]),
-        snapshot=snapshot, recorder=recorder, rollouts=rollouts,
+        snapshot=snapshot, recorder=recorder, rollouts=rollouts, own=own,
     )  # fmt: skip
     rewards = trl_reward_functions(config, snapshot=snapshot)
     if params.get("shuffle_rewards"):

@@ -20,6 +20,7 @@ from ada_tui.worker.generate import Sampling, generate, prompt_ids, sample_group
 from ada_tui.worker.scoring import Asked, Scorer, completion, describe, reward_config
 from rewards import RewardConfig, Row
 from rewards.combine import totals_many, zero_spread
+from rewards.own import Found
 from rewards.trl import RewardSnapshot, ScoredBatch
 from rewards.types import RawScores
 
@@ -145,12 +146,13 @@ class GrpoBridge(Bridge):
 
     def __init__(
         self, context: JobContext, *, steps: int, save_every: int, iterations: int, snapshot: Snapshot,
-        recorder: Recorder, rollouts: Rollouts,
+        recorder: Recorder, rollouts: Rollouts, own: Found,
     ) -> None:  # fmt: skip
         """`iterations`: optimiser steps per generation batch."""
         super().__init__(context, steps=steps, save_every=save_every, verb="grpo")
         self.iterations = iterations
         self.snapshot, self.recorder, self.rollouts = snapshot, recorder, rollouts
+        self.own = own
         self._probed: set[str] = set()
 
     def about(self) -> Figures:
@@ -174,7 +176,7 @@ class GrpoBridge(Bridge):
         changed = [name for name, on in (("paused", wanted.paused), ("stop", wanted.stop)) if on]
         error = None
         try:
-            config = reward_config(self.context, wanted.rewards)
+            config = reward_config(self.context, self.own, wanted.rewards)
             difference = differences(self.snapshot.config, config)
             if difference and config.aggregation == "normalize_then_sum":
                 raise BadInput("live edits need aggregation = sum_then_normalize: here TRL holds the weights")

@@ -14,7 +14,7 @@ from ada_tui.errors import BadInput
 from ada_tui.worker.backends import choose
 from ada_tui.worker.context import JobContext
 from ada_tui.worker.generate import Sampling, sample_groups
-from ada_tui.worker.scoring import Asked, Scorer, own_rewards, reward_config, row_of
+from ada_tui.worker.scoring import Asked, row_of, scorer_of
 
 ROWS = {"cpu": 32, "cuda": 512}
 """Replies generated at once, by device."""
@@ -28,7 +28,7 @@ def run(context: JobContext) -> None:
     n = int(context.job.data.get("n", 8))
     if not asked or n < 1:
         raise BadInput(f"{context.jobdir.path}: nothing to sample; give at least one prompt and one completion")
-    scorer = Scorer(reward_config(context), own_rewards(context))
+    scorer = scorer_of(context)
     context.started(steps=len(asked))
     loaded = choose(context)[0].load(context, train=False)
     policy = str(context.job.params.get("policy") or ("adapter" if context.job.model.get("adapter") else "base"))

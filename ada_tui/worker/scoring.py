@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ada_tui.errors import BadInput
-from ada_tui.protocol import Completion, Group
+from ada_tui.protocol import Alarm, Completion, Group
 from ada_tui.worker.context import JobContext
 from ada_tui.worker.generate import Sampled
 from rewards import Card, ConfigError, Fault, RewardConfig, Row, score_group
 from rewards.card import Reward
+from rewards.own import Found, find
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Scorer:
     """Scores groups under one configuration."""
 
     config: RewardConfig
-    own: dict[str, Reward]
+    own: Mapping[str, Reward]
 
     def score(
         self, asked: Asked, replies: Sequence[Sampled], *, id: str, batch_id: int, source: str, policy: str,
@@ -60,8 +62,8 @@ def completion(card: Card, text: str, tokens: int, truncated: bool, dropped: lis
     )
 
 
-def reward_config(context: JobContext, rewards: dict[str, Any] | None = None) -> RewardConfig:
-    """The reward configuration of the job, or `rewards`, with the job's aggregation and scaling.
+def reward_config(context: JobContext, own: Found, rewards: dict[str, Any] | None = None) -> RewardConfig:
+    """The reward configuration of the job, or `rewards`, with the job's aggregation and scaling and the own weights.
 
     Raises:
         BadInput: it cannot be used; the message says why.
@@ -71,14 +73,40 @@ def reward_config(context: JobContext, rewards: dict[str, Any] | None = None) ->
         if name in context.job.params:
             plain[name] = context.job.params[name]
     try:
-        return RewardConfig.from_dict(plain) if plain.get("weights") else RewardConfig.default()
+        config = RewardConfig.from_dict(plain) if plain.get("weights") else RewardConfig.default()
     except (ConfigError, TypeError, AttributeError, KeyError, ValueError) as error:
         raise BadInput(f"the reward configuration cannot be used: {error}") from None
+    return own.configure(config)
 
 
-def own_rewards(context: JobContext) -> dict[str, Reward]:
-    """The person's own rewards: from the job's workspace and nowhere else. Raises BadInput."""
-    return {}
+def own_rewards(context: JobContext) -> Found:
+    """The person's own rewards: from the workspace that the job directory stands in, and from nowhere else.
+
+    A file that cannot be used is left out and named in an alarm.
+    """
+    name = context.job.params.get("own_rewards")
+    if not isinstance(name, str) or not name:
+        return Found()
+    root = Path(context.job.workspace).resolve()
+    folder = (root / name).resolve()
+    if not folder.is_relative_to(root) or not context.jobdir.path.resolve().is_relative_to(root / "checkpoints"):
+        context.emit(
+            Alarm(
+                kind="own_rewards", detail=f"{folder} is not in the workspace of this job: its code is not run",
+                action="put your rewards into my_rewards/ of the workspace and start the job there",
+            )
+        )  # fmt: skip
+        return Found()
+    found = find(folder)
+    for fault in found.faults:
+        context.emit(Alarm(kind="reward_fault", detail=fault.error, action=f"mend the file in {folder}"))
+    return found
+
+
+def scorer_of(context: JobContext) -> Scorer:
+    """The scorer of a job that does not change its rewards while it runs. Raises BadInput."""
+    own = own_rewards(context)
+    return Scorer(reward_config(context, own), own.rewards)
 
 
 def row_of(columns: dict[str, Any]) -> Row:
