@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +48,7 @@ def test_every_stage(tiny_base: Path, make_adapter: Make, tmp_path: Path) -> Non
     job = start(tmp_path, tiny_base, make_adapter(tiny_base, tmp_path / "adapter"))
     done = run(job)
     assert [stage["name"] for stage in done["stages"]] == STAGES
-    assert [e.name for e in job.events() if isinstance(e, Phase) and e.fraction == 1.0] == STAGES
+    assert [e.name for e in job.events() if isinstance(e, Phase) and e.detail == "done"] == STAGES
     assert done["parity"]["passed"]
     assert done["parity"]["f16"]["agreement"] > 0.97
     assert done["parity"]["f16"]["kl"] < done["parity"]["q8_0"]["kl"]
@@ -82,18 +84,32 @@ def test_a_failed_stage_is_where_the_next_export_starts(
     tiny_qwen: Path, tiny_adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(gguf, "MODULE", "no_such_converter")
-        broken.setattr(export.preflight, "check_tools", lambda *_: None)
+        broken.setattr(gguf, "converter", lambda llama_cpp: [sys.executable, "-c", "raise SystemExit('out of luck')"])
         first = start(tmp_path, tiny_qwen, tiny_adapter)
-        with pytest.raises(BadInput, match="no_such_converter"):
+        with pytest.raises(BadInput, match=r"conversion to GGUF failed \(exit code 1\): out of luck"):
             run(first)
     assert sorted(path.name for path in first.path.iterdir()) == ["events.jsonl", "groups.jsonl", "job.json"]
-    merged = next((first.path.parent / "products").glob("merged-*"))
-    stamp = (merged / "model.safetensors").stat().st_mtime_ns
-    monkeypatch.setattr(export.merge, "merge", None)
-    done = run(start(tmp_path, tiny_qwen, tiny_adapter))
-    assert done["parity"]["passed"]
-    assert stamp  # the merge of the first job was what the second one converted
+    monkeypatch.setattr(export.merge, "merge", None)  # the merge of the first job is what the second one converts
+    assert run(start(tmp_path, tiny_qwen, tiny_adapter))["parity"]["passed"]
+
+
+def test_a_damaged_product_is_not_delivered_and_not_used_again(
+    tiny_qwen: Path, tiny_adapter: Path, tmp_path: Path
+) -> None:
+    first = start(tmp_path, tiny_qwen, tiny_adapter)
+    run(first)
+    f16 = next((first.path.parent / "products").glob("f16-*"))
+    data = bytearray(f16.read_bytes())
+    data[-60_000:-20_000] = os.urandom(40_000)
+    f16.write_bytes(data)
+    second = start(tmp_path, tiny_qwen, tiny_adapter)
+    with pytest.raises(BadInput, match="parity failed, nothing is delivered: f16: "):
+        run(second)
+    assert not list(second.path.glob("*.gguf"))
+    assert not list((first.path.parent / "products").glob("*-*"))
+    verdict = next(event.data for event in second.events() if isinstance(event, Outcome) and event.name == "parity")
+    assert not verdict["passed"]
+    assert verdict["problems"]
 
 
 def test_the_base_alone(tiny_qwen: Path, tmp_path: Path) -> None:
