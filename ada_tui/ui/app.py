@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from textual.app import App
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 from textual.events import Resize
 from textual.notifications import SeverityLevel
 
@@ -30,13 +31,13 @@ class ActionCommands(Provider):
         for active in self.screen.active_bindings.values():
             action = actions.by_binding(active.binding.id or "")
             if action is not None and not action.argument:
-                title = f"{action.help}  [{action.written}]"
+                title = f"{action.help}  ({action.written})"
                 found[action.id] = (title, action.id, partial(self.app.run_action, active.binding.action, active.node))
         return list(found.values())
 
     async def discover(self) -> Hits:
         for title, _, run in self._commands():
-            yield DiscoveryHit(title, run, text=title)
+            yield DiscoveryHit(Content(title), run, text=title)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)

@@ -186,7 +186,7 @@ async def test_groups_of_a_live_run_stream_in_without_moving_the_cursor(live: Li
         for number, (prompt, (row, texts)) in enumerate(items[:3]):
             live.give(group(f"g{number}", prompt, dict(row), texts, RewardConfig.default(), step=number))
         await until(pilot, lambda: prompts.count == 3)
-        await pilot.press("down")
+        await pilot.press("home", "down")
         entry = prompts.entry
         live.give(group("g9", *_plain(items[3]), RewardConfig.default(), step=9))
         await until(pilot, lambda: prompts.count == 4)

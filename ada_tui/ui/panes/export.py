@@ -5,6 +5,7 @@ The page shows an export job of the open run (or of any run); the main screen st
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -140,9 +141,14 @@ def result(session: Session) -> list[Fact]:
         out += [Fact("Morning", "", "muted"), Fact("answers", str(reply), "good")]
     for key in ("gguf", "modelfile", "sha256"):
         if value := data.get(key):
-            shown = session.dir.path / str(value) if key != "sha256" else value
-            out.append(Fact(key, str(shown)))
+            out.append(Fact(key, str(value) if key == "sha256" else _below_workspace(session.dir.path / str(value))))
     return out + parity(data.get("parity") or {})
+
+
+def _below_workspace(path: Path) -> str:
+    """The path from checkpoints/ on; the whole of it for a job that lives elsewhere."""
+    parts = path.parts
+    return "/".join(parts[parts.index("checkpoints") :]) if "checkpoints" in parts else str(path)
 
 
 def parity(found: dict[str, Any]) -> list[Fact]:
