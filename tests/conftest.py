@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from hypothesis import settings
 
 from ada_tui import jobs, launch
 from ada_tui.jobs import JobDir
@@ -24,6 +25,9 @@ from ada_tui.protocol import Event, Job
 from ada_tui.settings import EvalSettings, GrpoSettings, LoraSettings, SftSettings
 
 E = TypeVar("E", bound=Event)
+
+settings.register_profile("shared machine", deadline=None)  # speed belongs to the benchmarks
+settings.load_profile("shared machine")
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # workers of a test session share the machine
 
