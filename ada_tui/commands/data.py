@@ -172,7 +172,7 @@ def prefer(workspace: Workspace, run: str, out: Path, form: str, as_json: bool) 
     """Picks and rankings of a run as preference data for TRL (DPO pairs or KTO verdicts)."""
     import orjson
 
-    from ada_tui import dataset, jobs
+    from ada_tui import dataset, jobs, picks
     from ada_tui.dataset.rows import clean_surrogates
     from ada_tui.persona import Persona
     from rewards import RewardConfig
@@ -182,7 +182,7 @@ def prefer(workspace: Workspace, run: str, out: Path, form: str, as_json: bool) 
     config = RewardConfig.from_dict(asked.rewards) if asked.rewards else RewardConfig.default()
     kind: Any = form
     found = list(
-        dataset.preferences(job.groups(), dataset.picks(job), config, Persona.from_dict(asked.persona), form=kind)
+        dataset.preferences(job.groups(), picks.read(job), config, Persona.from_dict(asked.persona), form=kind)
     )
     if not found:
         raise BadInput(f"{job.path}: no group in which one reply is clearly better; sample more, or pick by hand")

@@ -236,7 +236,7 @@ def _columns(chat: Chat) -> list[tuple[int | None, str, str]]:
     return found
 
 
-OPENING, CLOSING = 100, 160
+OPENING, CLOSING = 60, 120
 """Characters at both ends of a reply in which filler is looked for: it opens and closes replies."""
 _FILLER = (
     " question", "as an ai", "language model", "happy to", "glad to", "let me know", "feel free", "hope th", "assist",

@@ -23,6 +23,8 @@ BLOCK = 128
 """Texts compared at a time."""
 FREQUENT = 100
 """A word that more texts share than this does not make two of them worth comparing by itself."""
+COMMON = 2000
+"""A word that more texts share than this is never looked up: the most frequent words would cost quadratic time."""
 PREFIX = 0.3
 """Share of a text's letters that its rarest words must make up for `_candidates`."""
 _NOT_WORD = re.compile(r"[\W_]+")
@@ -147,11 +149,9 @@ def _candidates(forms: list[str]) -> Iterator[tuple[int, int, float]]:
         for place, key in enumerate(order):
             if key not in frequent:
                 near.update(postings[key])
-            else:
+            elif len(frequent[key]) <= COMMON:
                 for other in order[place + 1 : place + 3]:
                     near.update(islice(frequent[key] & frequent[other], FREQUENT))
-                if len(order) == 1:
-                    near.update(postings[key])
             wanted -= len(key)
             if wanted < 0:
                 break

@@ -52,11 +52,15 @@ def main(arguments: list[str]) -> int:
 
 
 def go_offline(job: Job) -> None:
-    """Telemetry off, also for what this process starts; the hub is reachable only for a base model named by hub id."""
+    """Telemetry off, also for what this process starts; the hub is reachable only for a base model named by hub id.
+
+    Progress bars are off too: worker.log is for what went wrong, and its last line explains a sudden death.
+    """
     os.environ.update(
         HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1", DISABLE_TELEMETRY="1", UNSLOTH_DISABLE_STATISTICS="1",
         TRACKIO_DISABLE_TELEMETRY="1", WANDB_ERROR_REPORTING="false",
         TOKENIZERS_PARALLELISM="false", TRL_EXPERIMENTAL_SILENCE="1", TRANSFORMERS_NO_ADVISORY_WARNINGS="1",
+        HF_HUB_DISABLE_PROGRESS_BARS="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1",
     )  # fmt: skip
     base = str(job.model.get("base", EMBEDDED))
     if base == EMBEDDED or (Path(job.workspace or ".") / Path(base).expanduser()).is_dir():

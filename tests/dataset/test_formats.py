@@ -35,7 +35,7 @@ def test_file(name):
 
 @pytest.mark.parametrize("name", GOOD)
 def test_fixing_leaves_nothing_that_can_be_put_right_and_the_source_alone(name, tmp_path):
-    from ada_tui.dataset.fix import REPAIRED
+    from ada_tui.dataset.repair import REPAIRED
 
     before = (CORPUS / name).read_bytes()
     fixed = fix([CORPUS / name], tmp_path / "fixed.jsonl")
