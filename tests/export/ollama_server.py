@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _blob(self, name: str, data: bytes) -> tuple[int, list[Any]]:
         if self.state.disk_full:
-            raise Refused(500, "write /root/.ollama/models/blobs: no space left on device")
+            raise Refused(500, "write /usr/share/ollama/.ollama/models/blobs: no space left on device")
         actual = f"sha256:{hashlib.sha256(data).hexdigest()}"
         if actual != name:
             raise Refused(400, f"digest mismatch, expected {name!r}, got {actual!r}")
