@@ -126,10 +126,11 @@ def merge_of_3b() -> dict[str, Any]:
         for name in ("config.json", "tokenizer_config.json"):
             (base / name).write_text("{}")
         code = (
-            "import resource, sys, time; from pathlib import Path; from ada_tui.worker.merge import merge; "
+            "import re, sys, time; from pathlib import Path; from ada_tui.worker.merge import merge; "
             "began = time.monotonic(); merge(*map(Path, sys.argv[1:]), lambda what, fraction: None); "
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, time.monotonic() - began)"
-        )
+            "peak = re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]; "
+            "print(int(peak) << 10, time.monotonic() - began)"
+        )  # not ru_maxrss: a child inherits its parent's
         command = [sys.executable, "-c", code, str(base), str(adapter), str(Path(scratch) / "out")]
         peak, seconds = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         size = (base / "model.safetensors").stat().st_size

@@ -54,19 +54,19 @@ class Lora:
     full: torch.Tensor | None = None
 
     def applied(self, weight: torch.Tensor) -> torch.Tensor:
-        """The merged weight, float32, shape as `weight`. Raises ValueError when the shapes do not fit."""
+        """The merged weight; it and `weight` are float32 of one shape. Raises ValueError when the shapes do not fit."""
         if self.full is not None:
             if self.full.shape != weight.shape:
                 raise ValueError(f"{list(self.full.shape)} against {list(weight.shape)}")
             return self.full.float()
         assert self.a is not None
         assert self.b is not None
-        delta = (self.b.float() @ self.a.float()) * self.scale
+        delta = (self.b.float() @ self.a.float()).mul_(self.scale)
         if self.transposed:
             delta = delta.T
         if delta.shape != weight.shape:
             raise ValueError(f"{list(delta.shape)} against {list(weight.shape)}")
-        return delta.add_(weight.float())
+        return delta.add_(weight)
 
 
 def merge(base: Path, adapter: Path, out: Path, progress: Callable[[str, float], None]) -> Merged:
@@ -207,20 +207,17 @@ def _merge_shard(
                 if len(data) != end - start:
                     raise BadInput(f"{source}: ends too early; download the model again")
                 weight = torch.frombuffer(data, dtype=DTYPES[info["dtype"]]).reshape(info["shape"])
+                exact = weight.float()
                 try:
-                    merged = loras[name].applied(weight).to(weight.dtype)
+                    merged = loras[name].applied(exact).to(weight.dtype)
                 except ValueError as error:
                     raise BadInput(
                         f"{name}: the adapter's shape does not fit the base ({error}); other base?"
                     ) from None
-                changes.append((name, _norm(merged, weight), float(weight.float().norm())))
                 writer.write(merged.contiguous().view(torch.uint8).numpy().data)
+                changes.append((name, float(merged.float().sub_(exact).norm()), float(exact.norm())))
             tell(name, writer.tell())
     return changes
-
-
-def _norm(merged: torch.Tensor, weight: torch.Tensor) -> float:
-    return float((merged.float() - weight.float()).norm())
 
 
 def _header(reader: BinaryIO, path: Path) -> tuple[bytes, dict[str, Any]]:

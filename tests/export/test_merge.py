@@ -66,12 +66,18 @@ def test_several_shards(tiny_qwen: Path, tiny_adapter: Path, tmp_path: Path) -> 
     assert all(torch.equal(whole[name], theirs[name]) for name in theirs)
 
 
-def test_memory_is_a_few_tensors(tmp_path: Path) -> None:
-    """600 MB of model, merged by a process that may grow by a fifth of that."""
-    base, adapter = tmp_path / "base", tmp_path / "adapter"
-    base.mkdir()
+def test_memory_does_not_grow_with_the_model(tmp_path: Path) -> None:
+    (small, little), (large, much) = (peak_of_merge(tmp_path / str(layers), layers) for layers in (12, 48))
+    assert large == 4 * small
+    assert much - little < (large - small) / 4
+
+
+def peak_of_merge(folder: Path, layers: int) -> tuple[int, int]:
+    """(bytes of weights, peak memory in bytes) of a merge of `layers` weights, in a process of its own."""
+    base, adapter = folder / "base", folder / "adapter"
+    base.mkdir(parents=True)
     adapter.mkdir()
-    names = [f"model.layers.{i}.mlp.up_proj.weight" for i in range(48)]
+    names = [f"model.layers.{i}.mlp.up_proj.weight" for i in range(layers)]
     save_file({name: torch.zeros(2048, 3072, dtype=torch.bfloat16) for name in names}, base / "model.safetensors")
     for name in ("config.json", "tokenizer_config.json"):
         (base / name).write_text("{}")
@@ -82,15 +88,14 @@ def test_memory_is_a_few_tensors(tmp_path: Path) -> None:
     save_file(lora, adapter / "adapter_model.safetensors")
     (adapter / "adapter_config.json").write_text('{"peft_type": "LORA", "lora_alpha": 8}')
     code = (
-        "import resource, sys; from pathlib import Path; from ada_tui.worker.merge import merge\n"
-        "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10\n"
-        "before = peak(); merge(*map(Path, sys.argv[1:]), lambda what, fraction: None); print(peak() - before)"
-    )
-    command = [sys.executable, "-c", code, base, adapter, tmp_path / "out"]
-    grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    size = (base / "model.safetensors").stat().st_size
-    assert (tmp_path / "out" / "model.safetensors").stat().st_size == size
-    assert grown < size / 5
+        "import re, sys; from pathlib import Path; from ada_tui.worker.merge import merge\n"
+        "merge(*map(Path, sys.argv[1:]), lambda what, fraction: None)\n"
+        "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) << 10)"
+    )  # not ru_maxrss: a child inherits its parent's
+    command = [sys.executable, "-c", code, base, adapter, folder / "out"]
+    peak = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert (folder / "out" / "model.safetensors").stat().st_size == (base / "model.safetensors").stat().st_size
+    return layers * 2048 * 3072 * 2, peak
 
 
 def test_the_base_is_never_changed_and_its_code_never_copied(
