@@ -145,7 +145,7 @@ def test_the_ladder_ends_a_deaf_worker_at_its_last_rung(job: JobDir, holder) -> 
 
 def test_the_ladder_stops_climbing_when_the_worker_goes(job: JobDir, holder) -> None:
     process = holder()
-    assert launch.stop(job, (0.1, 10, 10)) == "interrupt"
+    assert launch.stop(job, (0.1, 60, 10)) == "interrupt"
     process.wait(10)
     assert launch.stop(job) == ""
 

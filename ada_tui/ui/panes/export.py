@@ -139,9 +139,11 @@ def result(session: Session) -> list[Fact]:
     out.append(Fact(""))
     if reply := data.get("reply"):
         out += [Fact("Morning", "", "muted"), Fact("answers", str(reply), "good")]
+    if gguf := data.get("gguf"):
+        out.append(Fact("folder", _below_workspace((session.dir.path / str(gguf)).parent)))
     for key in ("gguf", "modelfile", "sha256"):
         if value := data.get(key):
-            out.append(Fact(key, str(value) if key == "sha256" else _below_workspace(session.dir.path / str(value))))
+            out.append(Fact(key, str(value) if key == "sha256" else Path(str(value)).name))
     return out + parity(data.get("parity") or {})
 
 
