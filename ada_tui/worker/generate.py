@@ -176,9 +176,31 @@ def _draw(logits: torch.Tensor, sampling: Sampling, generator: torch.Generator |
         return logits.argmax(dim=-1)
     probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)
     if sampling.top_p >= 1:
-        return torch.multinomial(probabilities, 1, generator=generator).squeeze(1)
+        return _pick(probabilities, generator)
     top, tokens = probabilities.topk(min(NUCLEUS, probabilities.shape[1]), dim=-1)
-    if bool((top.sum(dim=-1) < sampling.top_p).any()):
-        top, tokens = probabilities.sort(dim=-1, descending=True)
-    top = top.masked_fill(top.cumsum(dim=-1) - top >= sampling.top_p, 0.0)  # the nucleus: never empty
-    return tokens.gather(1, torch.multinomial(top, 1, generator=generator)).squeeze(1)
+    wide = (top.sum(dim=-1) < sampling.top_p).nonzero().squeeze(1)  # rows whose nucleus is larger than that
+    chosen = tokens.gather(1, _pick(_nucleus(top, sampling.top_p), generator).unsqueeze(1)).squeeze(1)
+    if len(wide):
+        top, tokens = probabilities[wide].sort(dim=-1, descending=True)
+        picked = _pick(_nucleus(top, sampling.top_p), generator)
+        chosen[wide] = tokens.gather(1, picked.unsqueeze(1)).squeeze(1)
+    return chosen
+
+
+def _nucleus(descending: torch.Tensor, top_p: float) -> torch.Tensor:
+    """The smallest head that holds `top_p`, the rest set to 0; never empty. (B, K) -> (B, K)"""
+    return descending.masked_fill(descending.cumsum(dim=-1) - descending >= top_p, 0.0)
+
+
+def _pick(weights: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """One index per row with probability proportional to `weights` (B, K).
+
+    By the cumulative sum: `torch.multinomial` draws a random number for every token of the vocabulary, which on a CPU
+    takes as long as the forward pass of a small model.
+    """
+    total = weights.cumsum(dim=-1)
+    draw = torch.rand(len(weights), 1, generator=generator, device=weights.device, dtype=weights.dtype)
+    place = (
+        draw * total[:, -1:] * (1 - 1e-6)
+    )  # strictly below the total, so that the last index is never one of weight 0
+    return torch.searchsorted(total, place, right=True).squeeze(1)

@@ -113,3 +113,10 @@ def test_a_model_gone_wrong_is_named_instead_of_sampled(tiny_model: Path, temper
     line, known = explain(caught.value)
     assert known
     assert "lower learning_rate" in line
+
+
+def test_tokens_are_drawn_in_proportion_to_their_weight() -> None:
+    weights = torch.tensor([[0.0, 1.0, 0.0, 3.0, 0.0]]).repeat(20_000, 1)
+    counts = g._pick(weights, torch.Generator().manual_seed(0)).bincount(minlength=5).tolist()
+    assert counts[0] == counts[2] == counts[4] == 0
+    assert abs(counts[3] / 20_000 - 0.75) < 0.015
