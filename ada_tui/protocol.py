@@ -307,7 +307,10 @@ def decode_event(line: bytes) -> Event | None:
         NotARecord: the line is not a JSON object.
     """
     data = _object(line)
-    cls = EVENTS.get(data.get("type", ""))
+    name = data.get("type", "")
+    if not isinstance(name, str):
+        raise NotARecord(f"an event type cannot be {name!r:.60}")
+    cls = EVENTS.get(name)
     return None if cls is None else _build(cls, data)
 
 

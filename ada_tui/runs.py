@@ -76,6 +76,20 @@ def policy(workspace: Workspace, reference: str) -> Policy:
     return Policy(name=f"{job.id}:step-{number}", adapter=str(adapters[number]), run=job.id)
 
 
+NOT_FROM_A_RUN = frozenset({"adapter", "trust_remote_code"})
+"""What of a run's model is never taken over: a foreign job must not switch on code of its own."""
+
+
+def model_of(job: JobDir, settings: Settings) -> dict[str, Any]:
+    """The [model] section with which `job` was run; trust_remote_code stays the person's own.
+
+    Raises:
+        BadInput: there is no readable job.
+    """
+    known = type(settings.model).model_fields.keys() - NOT_FROM_A_RUN
+    return {name: value for name, value in job.job().model.items() if name in known}
+
+
 def start_of_grpo(workspace: Workspace, settings: Settings) -> Policy:
     """Where GRPO starts when nobody says: the newest complete SFT run, else the adapter of ada.toml, else the base."""
     for job in jobs.all_jobs(workspace.checkpoints):

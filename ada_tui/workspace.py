@@ -84,7 +84,9 @@ def init(root: Path) -> Workspace:
         if not (root / "data").exists():
             partial = root / ".data.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            shutil.copytree(bundled_data(), partial, ignore=shutil.ignore_patterns("*.bak", "__pycache__"))
+            shutil.copytree(
+                bundled_data(), partial, ignore=shutil.ignore_patterns("*.bak", "__pycache__", "rows", "labels.jsonl")
+            )
             partial.rename(root / "data")
     except OSError as error:
         raise BadInput(

@@ -51,7 +51,7 @@ def start(workspace: Workspace, run: str, quant: str | None = None) -> JobDir:
     who = runs.policy(workspace, run)
     if not who.adapter:
         raise BadInput(f"{run}: name a run that has an adapter; `ada-tui runs` lists them")
-    trained_on = {name: value for name, value in of.job().model.items() if name != "adapter"}
+    trained_on = runs.model_of(of, workspace.settings())
     settings = workspace.settings({"model": trained_on, "export": {"quant": quant} if quant else {}})
     return runs.start_export(workspace, settings, who, of)
 

@@ -203,8 +203,7 @@ def _like(settings: Settings, run: JobDir) -> Settings:
     if spec.kind == "grpo":
         fields = {name: spec.params[name] for name in GrpoSettings.model_fields if name in spec.params}
         changes["grpo"] = settings.grpo.model_copy(update=fields)
-    model = {name: value for name, value in spec.model.items() if name in type(settings.model).model_fields}
-    changes["model"] = settings.model.model_copy(update={**model, "adapter": settings.model.adapter})
+    changes["model"] = settings.model.model_copy(update=runs.model_of(run, settings))
     return settings.model_copy(update=changes)
 
 
