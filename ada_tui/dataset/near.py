@@ -8,8 +8,9 @@ character 5-grams (Jaccard); clusters are the connected components. Not here: wh
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from rapidfuzz import fuzz
 
@@ -109,8 +110,9 @@ def _alike(texts: list[str]) -> Iterator[tuple[str, str]]:
     """Every pair of different texts that meets one of the two measures."""
     forms = [plain(text) for text in texts]
     if len(texts) <= EXACT:
-        for own in (texts, forms):
-            yield from ((texts[a], texts[b]) for a, b in _all_pairs(own))
+        for pairs in (_all_pairs(texts), _all_pairs(forms), _sharing(forms)):
+            yield from ((texts[a], texts[b]) for a, b in pairs)
+        return
     for a, b, overlap in _candidates(forms):
         if fuzz.token_set_ratio(forms[a], forms[b], score_cutoff=TOKEN_SET) or (
             overlap >= JACCARD and jaccard(grams(forms[a]), grams(forms[b])) >= JACCARD
@@ -128,6 +130,21 @@ def _all_pairs(texts: list[str]) -> Iterator[tuple[int, int]]:
         for a, b in numpy.argwhere(scores).tolist():
             if b < a + start:
                 yield a + start, b
+
+
+def _sharing(forms: list[str]) -> Iterator[tuple[int, int]]:
+    """Every pair that shares enough 5-grams, by counting them."""
+    postings: dict[str, list[int]] = {}
+    sizes: list[int] = []
+    for index, form in enumerate(forms):
+        own = grams(form)
+        sizes.append(len(own))
+        common = Counter(chain.from_iterable(postings.get(gram, ()) for gram in own))
+        for other, count in common.items():
+            if count >= JACCARD * (sizes[index] + sizes[other] - count):
+                yield index, other
+        for gram in own:
+            postings.setdefault(gram, []).append(index)
 
 
 def _candidates(forms: list[str]) -> Iterator[tuple[int, int, float]]:
