@@ -66,7 +66,8 @@ def test_unknown_types_and_fields_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"{", b"[]", b"null", b"3", b'"x"', b'{"type": ["x"]}', b"\xff\xfe", b'{"type": "step", "step": "three"}']
+    "line",
+    [b"", b"{", b"[]", b"null", b"3", b'"x"', b'{"type": ["x"]}', b"\xff\xfe", b'{"type": "step", "step": "three"}'],
 )
 def test_broken_lines_are_refused_with_the_one_exception(line: bytes) -> None:
     with pytest.raises(NotARecord):

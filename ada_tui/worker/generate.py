@@ -200,7 +200,5 @@ def _pick(weights: torch.Tensor, generator: torch.Generator | None) -> torch.Ten
     """
     total = weights.cumsum(dim=-1)
     draw = torch.rand(len(weights), 1, generator=generator, device=weights.device, dtype=weights.dtype)
-    place = (
-        draw * total[:, -1:] * (1 - 1e-6)
-    )  # strictly below the total, so that the last index is never one of weight 0
+    place = draw * total[:, -1:] * (1 - 1e-6)  # strictly below the total: an index of weight 0 is never drawn
     return torch.searchsorted(total, place, right=True).squeeze(1)

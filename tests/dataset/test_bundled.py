@@ -10,7 +10,9 @@ import orjson
 import pytest
 from rapidfuzz import fuzz
 
+from ada_tui.dataset import check, rows_of_files
 from ada_tui.dataset.near import clusters
+from rewards import RewardConfig, score
 from rewards.types import ABSTAIN_KINDS, KINDS, Row
 
 DATA = Path(__file__).parents[2] / "data"
@@ -103,6 +105,19 @@ def test_she_says_who_she_is():
     )
     about = [chat for chat in CHATS if who.search(opening(chat) + prompt(chat)) and chat["kind"] == "smalltalk"]
     assert len(about) >= 12
+
+
+def test_every_reference_is_what_the_rules_want():
+    config = RewardConfig.default()
+    rows = rows_of_files([DATA / "ada" / "conversations.jsonl"]).rows
+    totals = {row.id: score(row.prompt, row.row.reference, row.row, config, history=row.history).total for row in rows}
+    assert {identity: value for identity, value in totals.items() if value < 0.85} == {}
+    assert sum(totals.values()) / len(totals) >= 0.93
+
+
+def test_a_check_finds_nothing_wrong():
+    report = check([DATA / "ada" / "conversations.jsonl"])
+    assert (report.rows, report.skipped, report.problems) == (len(CHATS), 0, [])
 
 
 def test_openings_of_replies_vary():
