@@ -47,7 +47,7 @@ LIMITS: dict[str, Limits] = {
     "q5_k_m": Limits(agreement=0.82, kl=0.18, perplexity=1.25),
     "q4_k_m": Limits(agreement=0.80, kl=0.20, perplexity=1.25),
 }
-"""Set with room above what the embedded model shows (docs/export.md says why its q5_k_m is refused)."""
+"""Set with room above what the embedded model shows; its q5_k_m is refused, for the reason in docs/export.md."""
 
 LOWER_REFERENCE = 0.02
 """Added to the KL limit when the reference itself ran in bfloat16 (no memory for float32)."""
