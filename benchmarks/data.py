@@ -1,13 +1,15 @@
 """How fast chat files are checked, and how the search for near-duplicates grows: `python -m benchmarks.data`.
 
 Makes its own files (a gigabyte by default, in a temporary folder), reads them in one process, and writes
-benchmarks/results/data.json. The rows are plain chats of made-up words drawn with the frequencies of real text.
+benchmarks/results/data.json and the table in docs/data.md. The rows are plain chats of made-up words drawn with the
+frequencies of real text.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -15,11 +17,13 @@ import tempfile
 import time
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from benchmarks._results import write_result
 
+DOCS = Path(__file__).parent.parent / "docs"
 WORDS = 60_000
 """Size of the vocabulary; word n is drawn with a frequency of 1/n."""
 
@@ -110,6 +114,25 @@ def main() -> None:
     own_peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     figures = {"check": check, "near": searches, "peak_mb_near": own_peak}
     write_result("data", figures, ("orjson", "rapidfuzz"))
+    document(figures)
+
+
+def document(figures: dict[str, Any]) -> None:
+    """Put the figures into docs/data.md."""
+    check = figures["check"]
+    lines = [
+        "| what | rows | seconds | rows a second | peak memory |",
+        "|---|---|---|---|---|",
+        f"| check a file of {check['megabytes']} MB | {check['rows']:,.0f} "
+        f"| {check['rows'] / check['rows_per_cpu_s']:.0f} | {check['rows_per_cpu_s']:,} | {check['peak_mb']} MB |",
+    ]
+    for one in figures["near"]:
+        speed = f"{one['prompts'] / one['cpu_seconds']:,.0f}"
+        lines.append(f"| near-duplicates | {one['prompts']:,} | {one['cpu_seconds']} | {speed} | |")
+    page = DOCS / "data.md"
+    block = re.compile(r"(<!-- speed: generated -->\n).*?(<!-- end -->)", re.DOTALL)
+    text = block.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], page.read_text(encoding="utf-8"))
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

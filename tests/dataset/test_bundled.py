@@ -110,7 +110,12 @@ def test_she_says_who_she_is():
 def test_every_reference_is_what_the_rules_want():
     config = RewardConfig.default()
     rows = rows_of_files([DATA / "ada" / "conversations.jsonl"]).rows
-    totals = {row.id: score(row.prompt, row.row.reference, row.row, config, history=row.history).total for row in rows}
+    totals = {
+        row.id: score(
+            row.prompt, row.row.reference, row.row, config, history=[turn["content"] for turn in row.history]
+        ).total
+        for row in rows
+    }
     assert {identity: value for identity, value in totals.items() if value < 0.85} == {}
     assert sum(totals.values()) / len(totals) >= 0.93
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import orjson
@@ -23,6 +24,12 @@ def test_the_corpus_is_whole():
     seen = {code for name in FILES for _, _, code in EXPECTED[name]["problems"]}
     # a folder, a missing, an unreadable file and a 64 MB line cannot lie in a repository
     assert set(CODES) - seen == {"directory", "missing-file", "unreadable-file", "long-line"}
+
+
+def test_the_page_explains_every_code():
+    page = (CORPUS.parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| (?:the record|-) \| (.*) \|$", page, re.MULTILINE))
+    assert rows == {code: meaning.remedy for code, meaning in CODES.items()}
 
 
 @pytest.mark.parametrize("name", FILES)
