@@ -81,18 +81,23 @@ def init(root: Path) -> Workspace:
             (root / name).mkdir(exist_ok=True)
         _write_new(root / "ada.toml", ADA_TOML)
         _write_new(root / "my_rewards" / "README.md", OWN_REWARDS_README)
-        if not (root / "data").exists():
-            partial = root / ".data.partial"
-            shutil.rmtree(partial, ignore_errors=True)
-            shutil.copytree(
-                bundled_data(), partial, ignore=shutil.ignore_patterns("*.bak", "__pycache__", "rows", "labels.jsonl")
-            )
-            partial.rename(root / "data")
+        (root / "data").mkdir(exist_ok=True)
+        for source in bundled_data().iterdir():
+            if source.is_dir() and source.name != "rows" and not (root / "data" / source.name).exists():
+                _copy(source, root / "data" / source.name)
     except OSError as error:
         raise BadInput(
             f"{root}: cannot lay out a workspace here ({error.strerror}); choose a folder you may write"
         ) from None
     return Workspace(root.resolve())
+
+
+def _copy(source: Path, target: Path) -> None:
+    """A whole folder, or nothing under its name."""
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    shutil.copytree(source, partial, ignore=shutil.ignore_patterns("*.bak", "__pycache__"))
+    partial.rename(target)
 
 
 def _write_new(path: Path, text: str) -> None:

@@ -51,6 +51,15 @@ def test_a_changed_source_a_label_and_another_seed_make_new_rows(workspace):
     assert next(row for row in rows if row.id == "ada-001").row.kind == "creative"
 
 
+def test_rows_made_before_the_workspace_was_laid_out_do_not_stop_that(tmp_path):
+    made = prepare(Workspace(tmp_path), Workspace(tmp_path).settings())
+    init(tmp_path)
+    assert (tmp_path / "data" / "ada" / "persona.toml").is_file()
+    assert (tmp_path / "data" / "rewards" / "weights.toml").is_file()
+    assert made.train.is_file()
+    assert not list((tmp_path / "data").glob(".*"))
+
+
 def test_what_cannot_be_used_is_said_in_one_line(workspace):
     def refused(match, **data):
         with pytest.raises(BadInput, match=match) as refusal:
