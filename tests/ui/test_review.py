@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ada_tui.protocol import ControlApplied
+from ada_tui.ui import session
 from ada_tui.ui.dialogs.large import Large
 from ada_tui.ui.widgets.cards import Cards
 from ada_tui.ui.widgets.prompt_list import PromptList
@@ -145,7 +146,10 @@ async def test_flat_groups_are_marked(workspace: Workspace) -> None:
         assert any("thx!" in line and "=" in line for line in lines(pilot))
 
 
-async def test_weights_go_to_a_live_run_and_come_back_as_applied(live: LiveJob) -> None:
+async def test_weights_go_to_a_live_run_and_come_back_as_applied(
+    live: LiveJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "SETTLE", 2.0)  # a busy machine takes longer than 0.3 s for four keys
     root = Workspace(live.dir.path.parents[1])
     async with opened(root, run="grpo-1") as pilot:
         main = screen(pilot).main

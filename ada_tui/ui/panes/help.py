@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ada_tui.ui import actions
 from ada_tui.ui.draw import Line
 from ada_tui.ui.text import reveal, wrap
-from ada_tui.ui.theme import Palette, palette
+from ada_tui.ui.theme import Palette
+from ada_tui.ui.widgets.lines import Lines
 
 LEGEND = (
     ("● ○", "best and worst completion of the group"),
@@ -24,13 +23,12 @@ LEGEND = (
 """The signs of the review page."""
 
 
-class HelpPane(ScrollView, can_focus=True):
+class HelpPane(Lines, can_focus=True):
     """The page. Arrow keys scroll (ScrollView's own bindings)."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._first: tuple[str, ...] = ("app",)
-        self._lines: list[Strip] = []
 
     def focus_first(self) -> None:
         self.focus()
@@ -38,28 +36,11 @@ class HelpPane(ScrollView, can_focus=True):
     def show(self, places: tuple[str, ...]) -> None:
         """List the keys of these places first."""
         self._first = places
-        self._draw()
+        self.lay_out_again()
 
-    def on_resize(self) -> None:
-        self._draw()
-
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        if self.is_mounted:
-            self._draw()
-
-    def _draw(self) -> None:
-        width, colours = self.size.width, palette(self.app.current_theme)
+    def lay_out(self, width: int, colours: Palette) -> list[Strip]:
         order = [*self._first, *(place for place in actions.PLACES if place not in self._first)]
-        self._lines = _lines(order, width, colours)
-        self.virtual_size = Size(width, len(self._lines))
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        index = y + self.scroll_offset.y
-        if index < len(self._lines):
-            return self._lines[index]
-        return Strip.blank(self.size.width, palette(self.app.current_theme).paper)
+        return _lines(order, width, colours)
 
 
 def _lines(order: list[str], width: int, colours: Palette) -> list[Strip]:

@@ -15,34 +15,29 @@ from textual.strip import Strip
 from ada_tui.ui.theme import Palette, palette
 
 
+class AtRow(Message):
+    """Something happened at row `index` of `rows`."""
+
+    def __init__(self, rows: Rows, index: int) -> None:
+        super().__init__()
+        self.rows = rows
+        self.index = index
+
+    @property
+    def control(self) -> Rows:
+        return self.rows
+
+
 class Rows(ScrollView, can_focus=True):
     """A virtual list. Subclasses give `count` and `draw_row`, and carry the bindings."""
 
     cursor: reactive[int] = reactive(0)
 
-    class Moved(Message):
+    class Moved(AtRow):
         """The cursor stands on another row (or the same row shows another thing)."""
 
-        def __init__(self, rows: Rows, index: int) -> None:
-            super().__init__()
-            self.rows = rows
-            self.index = index
-
-        @property
-        def control(self) -> Rows:
-            return self.rows
-
-    class Chosen(Message):
+    class Chosen(AtRow):
         """Enter, or a click on the row under the cursor."""
-
-        def __init__(self, rows: Rows, index: int) -> None:
-            super().__init__()
-            self.rows = rows
-            self.index = index
-
-        @property
-        def control(self) -> Rows:
-            return self.rows
 
     @property
     def count(self) -> int:

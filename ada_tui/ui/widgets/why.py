@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from ada_tui.ui.draw import Line, signed
 from ada_tui.ui.text import crop, one_line, reveal, wrap
-from ada_tui.ui.theme import Palette, palette
+from ada_tui.ui.theme import Palette
 from ada_tui.ui.widgets.card import NAME
+from ada_tui.ui.widgets.lines import Lines
 from rewards.types import Card
 
 
-class Why(ScrollView, can_focus=False):
+class Why(Lines, can_focus=False):
     """One line per reason (wrapped). Empty while nothing is focused."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.border_title = " Why "
         self._card: Card | None = None
-        self._lines: list[Strip] = []
 
     def show(self, card: Card | None) -> None:
         self._card = card
-        self._draw()
+        self.lay_out_again()
 
-    def on_resize(self) -> None:
-        self._draw()
+    def lay_out(self, width: int, colours: Palette) -> list[Strip]:
+        return reasons(self._card, width, colours) if self._card and width else []
 
-    def notify_style_update(self) -> None:
-        super().notify_style_update()
-        if self.is_mounted:
-            self._draw()
-
-    def _draw(self) -> None:
-        width, colours = self.size.width, palette(self.app.current_theme)
-        self._lines = reasons(self._card, width, colours) if self._card and width else []
-        self.virtual_size = Size(width, len(self._lines))
+    def lay_out_again(self) -> None:
+        super().lay_out_again()
         self.scroll_to(y=0, animate=False)
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        index = y + self.scroll_offset.y
-        if index < len(self._lines):
-            return self._lines[index]
-        return Strip.blank(self.size.width, palette(self.app.current_theme).paper)
 
 
 def reasons(card: Card, width: int, colours: Palette) -> list[Strip]:
