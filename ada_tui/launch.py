@@ -29,6 +29,9 @@ START_TIMEOUT = 30.0
 """Seconds within which a worker must have taken its lock (a cold disk imports slowly)."""
 
 POLL = 0.05
+REAP = 1.0
+"""Seconds to wait for the exit code of a worker that is already dead."""
+
 RUNGS = ("stop", "interrupt", "terminate", "kill")
 """The stop ladder: ask in control.json, SIGINT, SIGTERM, SIGKILL of the worker's own process group."""
 
@@ -209,11 +212,25 @@ def _backwards(path: Path, block: int = 1 << 16) -> Iterator[Event]:
                         yield event
 
 
+def _exit_code(child: subprocess.Popen[bytes] | None) -> int | None:
+    """How a worker that we started ended; None when somebody else started it.
+
+    A killed process is a zombie before its last threads are gone, and cannot be reaped until then: hence the wait.
+    """
+    if child is None:
+        return None
+    try:
+        return child.wait(REAP)
+    except subprocess.TimeoutExpired:
+        return None
+
+
 def _why_dead(job: JobDir, child: subprocess.Popen[bytes] | None) -> str:
     """One line from the exit code (when we started it), the last memory reading, the disk and the log's last line."""
     hints = []
-    if child is not None and (child.poll() or 0) < 0:  # polled again: it may have ended since it was last looked at
-        hints.append(f"killed by {signal.Signals(-child.returncode).name}")
+    code = _exit_code(child)
+    if code is not None and code < 0:
+        hints.append(f"killed by {signal.Signals(-code).name}")
     elif not (job.path / "events.jsonl").exists():
         hints.append("the worker never started")
     else:
